@@ -1,0 +1,28 @@
+# hutch-guest: the one static program that runs inside sandboxes (anchor, launcher, init, courier).
+# It is compiled apart from the host's rooms: small, without sanitizers, without exceptions.
+
+file(GLOB hutch_guest_main CONFIGURE_DEPENDS src/guest/*main.cc)
+file(GLOB hutch_guest_sources CONFIGURE_DEPENDS src/guest/*.cc)
+file(GLOB hutch_guest_isolation CONFIGURE_DEPENDS src/isolation/*_unsafe.cc)
+file(GLOB hutch_guest_base CONFIGURE_DEPENDS src/base/sys.cc src/base/fd.cc)
+list(FILTER hutch_guest_sources EXCLUDE REGEX "_test\\.cc$")
+list(FILTER hutch_guest_isolation EXCLUDE REGEX "_test\\.cc$")
+
+if(hutch_guest_main)
+  add_executable(hutch-guest
+    ${hutch_guest_sources} ${hutch_guest_isolation} ${hutch_guest_base})
+  # CMake's own -pie would undo -static-pie, so the property is off and the flags are spelled out.
+  set_target_properties(hutch-guest PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(hutch-guest PRIVATE -fPIE -Os -fno-exceptions -fno-rtti
+    -ffunction-sections -fdata-sections -fstack-protector-strong)
+  target_link_options(hutch-guest PRIVATE -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now)
+  target_link_libraries(hutch-guest PRIVATE hutch_warnings tl::expected)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/generated/guest
+    COMMAND ${CMAKE_STRIP} -o ${CMAKE_BINARY_DIR}/generated/guest $<TARGET_FILE:hutch-guest>
+    DEPENDS hutch-guest VERBATIM COMMENT "Stripping hutch-guest for embedding")
+  hutch_embed(guest ${CMAKE_BINARY_DIR}/generated/guest)
+  # Says in this directory which target makes the file that the assembly includes.
+  target_sources(hutch_embedded PRIVATE ${CMAKE_BINARY_DIR}/generated/guest)
+else()
+  hutch_embed_source(guest src/guest/main.cc)
+endif()

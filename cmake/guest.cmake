@@ -9,10 +9,11 @@ list(FILTER hutch_guest_sources EXCLUDE REGEX "_test\\.cc$")
 list(FILTER hutch_guest_isolation EXCLUDE REGEX "_test\\.cc$")
 
 if(hutch_guest_main)
+  # CMake would add -pie or -no-pie, and either undoes -static-pie: the flags are spelled out here.
+  unset(CMAKE_POSITION_INDEPENDENT_CODE)
   add_executable(hutch-guest
     ${hutch_guest_sources} ${hutch_guest_isolation} ${hutch_guest_base})
-  # CMake's own -pie would undo -static-pie, so the property is off and the flags are spelled out.
-  set_target_properties(hutch-guest PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   target_compile_options(hutch-guest PRIVATE -fPIE -Os -fno-exceptions -fno-rtti
     -ffunction-sections -fdata-sections -fstack-protector-strong)
   target_link_options(hutch-guest PRIVATE -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now)

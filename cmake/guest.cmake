@@ -4,7 +4,8 @@
 file(GLOB hutch_guest_main CONFIGURE_DEPENDS src/guest/*main.cc)
 file(GLOB hutch_guest_sources CONFIGURE_DEPENDS src/guest/*.cc)
 file(GLOB hutch_guest_isolation CONFIGURE_DEPENDS src/isolation/*_unsafe.cc)
-file(GLOB hutch_guest_base CONFIGURE_DEPENDS src/base/sys.cc src/base/fd.cc)
+file(GLOB hutch_guest_base CONFIGURE_DEPENDS
+  src/base/sys.cc src/base/fd.cc src/base/error.cc src/base/step.cc)
 list(FILTER hutch_guest_sources EXCLUDE REGEX "_test\\.cc$")
 list(FILTER hutch_guest_isolation EXCLUDE REGEX "_test\\.cc$")
 

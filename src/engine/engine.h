@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,8 +38,10 @@ class Engine {
   // Runs `spec` in a warm sandbox and uses it up: whatever happens, the sandbox is destroyed, after
   // `done`, which is called exactly once, never from inside run(). An Error means that nothing can
   // be said about the program: rejected (the files do not fit, message is the sentence for the
-  // caller), unreadable_reply, sandbox_lost, warden_gone.
-  virtual void run(SandboxHandle handle, model::ShotSpec spec,
+  // caller), unreadable_reply, sandbox_lost, warden_gone. sandbox_lost with Step::run_start means
+  // that the program never reached the sandbox, so the same run may be tried in another one; the
+  // spec is shared for that reason.
+  virtual void run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
                    std::function<void(Result<model::ShotResult>)> done) = 0;
 
   // Ends a run early; its `done` then comes with cause `cancelled` (unless it had just ended).

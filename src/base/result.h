@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
@@ -33,6 +34,12 @@ using Status = Result<void>;
 template <class T>
 void ignore_error(const Result<T>& /*result*/) {}
 
+// The value of a result that holds one; nothing for a Status. What TRY yields.
+template <class T>
+T take_value(Result<T>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
 }  // namespace hutch
 
 // Yields the value, or returns the Error from the enclosing function:
@@ -42,5 +49,5 @@ void ignore_error(const Result<T>& /*result*/) {}
   ({                                                                     \
     auto try_result = (expression);                                      \
     if (!try_result) return ::hutch::fail(std::move(try_result).error()); \
-    std::move(try_result).value();                                       \
+    ::hutch::take_value(std::move(try_result));                          \
   })

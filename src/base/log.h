@@ -1,7 +1,7 @@
 // One JSON object a line on standard error: {"time","level","process","event","message",fields...}.
-// Owns the shape of a line and how it is written; holds no buffer, no lock and no thread, so a forked
-// process goes on logging through its copy. Never put a tenant's code, output or file content into
-// a line: events, ids, numbers, names of steps and limits only.
+// Owns the shape of a line and how it is written; holds no buffer, no lock and no thread, so a
+// forked process goes on logging through its copy. Never put a tenant's code, output or file
+// content into a line: events, ids, numbers, names of steps and limits only.
 //
 // A line is at most 4096 bytes, so that a pipe takes it whole or not at all and the lines of two
 // processes never mix. A reader that does not keep up loses lines instead of stopping the server:
@@ -29,8 +29,7 @@ struct LogField {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
   template <class T>
-    requires std::is_arithmetic_v<T>
-  LogField(std::string_view name, T number) : key(name) {
+  requires std::is_arithmetic_v<T> LogField(std::string_view name, T number) : key(name) {
     if constexpr (std::is_same_v<T, bool> || std::is_floating_point_v<T>) {
       value = number;
     } else if constexpr (std::is_signed_v<T>) {

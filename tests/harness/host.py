@@ -1,0 +1,119 @@
+"""What the host's kernel says about the processes, groups and mounts of one daemon."""
+
+import os
+import pathlib
+
+from harness import settings
+
+_CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+def _pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def status_fields(pid):
+    """/proc/<pid>/status as a dictionary; empty when the process is gone."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return {}
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(
+            errors="replace"
+        )
+    except OSError:
+        return ""
+
+
+def processes_of_uids(first, count):
+    """{pid: what it is} of every process whose real uid lies in the range."""
+    found = {}
+    for pid in _pids():
+        fields = status_fields(pid)
+        if not fields:
+            continue
+        uid = int(fields["Uid"].split()[0])
+        if first <= uid < first + count:
+            state = fields["State"].split()[0]
+            found[pid] = f"{fields['Name']} {state} uid {uid} {command_line(pid)[:100]}"
+    return found
+
+
+def marked_processes(mark=settings.MARK):
+    """{pid: command line} of every process on the host that carries the mark."""
+    lines = {pid: command_line(pid) for pid in _pids() if pid != os.getpid()}
+    return {pid: line for pid, line in lines.items() if mark in line}
+
+
+def cgroup_dirs(prefix):
+    """Every directory below a cgroup hierarchy whose path holds the daemon's prefix."""
+    prefix = prefix.strip("/")
+    found = []
+    for root, directories, _ in os.walk(_CGROUPS):
+        for name in directories:
+            path = os.path.join(root, name)
+            if f"/{prefix}" in path:
+                found.append(path)
+    return found
+
+
+def cgroup_processes(prefix):
+    """{directory: pids} of the groups below the prefix that are not empty."""
+    found = {}
+    for path in cgroup_dirs(prefix):
+        try:
+            pids = pathlib.Path(path, "cgroup.procs").read_text().split()
+        except OSError:
+            continue
+        if pids:
+            found[path] = pids
+    return found
+
+
+def mount_lines(pid="self"):
+    try:
+        return set(pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines())
+    except OSError:
+        return set()
+
+
+def network_namespaces(pids):
+    """The distinct network namespaces that these processes live in."""
+    found = set()
+    for pid in pids:
+        try:
+            found.add(os.readlink(f"/proc/{pid}/ns/net"))
+        except OSError:
+            continue
+    return found
+
+
+def descriptors(pid):
+    """{fd: what it is} of one process; empty when it is gone."""
+    found = {}
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return found
+    for name in names:
+        try:
+            found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+        except OSError:
+            continue
+    return found
+
+
+def resident_bytes(pid):
+    fields = status_fields(pid)
+    return int(fields["VmRSS"].split()[0]) * 1024 if "VmRSS" in fields else 0
+
+
+def children_of(pid):
+    return [
+        child for child in _pids() if status_fields(child).get("PPid", "").strip() == str(pid)
+    ]

@@ -1,0 +1,85 @@
+// Everything an operator can set, in one struct of plain values. config_table.cc says for each
+// field its key, limits and words; load.cc fills the struct from a file and from --set. A value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/state_dir.h"
+#include "model/limits.h"
+
+namespace hutch::config {
+
+struct Listener {
+  // "ADDRESS:PORT"; the address is loopback (127.0.0.0/8, [::1] or localhost), port 0 lets the
+  // kernel choose.
+  std::string listen;
+  // Names besides the bound address, localhost, 127.0.0.1 and [::1] that a request's Host and
+  // Origin may carry. Whoever can answer for such a name in a browser can send requests here.
+  std::vector<std::string> hosts;
+};
+
+struct Pool {
+  std::uint32_t target = 3;            // warm sandboxes to keep ready; 1 .. 64
+  std::uint32_t ceiling = 3;           // the most the pool may grow to; equals target
+  std::uint32_t wait_ms = 30'000;      // how long a run waits for its turn before 503; 1 .. 300,000
+  std::uint32_t parallel_creates = 2;  // sandboxes being made at once; 1 .. 16
+  std::uint32_t line_max = 1024;       // runs that may wait in line; 1 .. 100,000
+};
+
+struct Runs {
+  std::uint32_t max = 32;  // runs at once, memory permitting; 1 .. 256
+};
+
+struct Execute {
+  std::uint64_t body_bytes_max = 32_MiB;  // one request's body; 1 KiB .. 256 MiB
+};
+
+struct Server {
+  // The user that the server becomes once everything is open; a name or a number, never root.
+  // Empty: the user `hutch` where there is one, else the number that privileges.h reserves.
+  std::string user;
+};
+
+struct Config {
+  Listener internal{.listen = "127.0.0.1:8700", .hosts = {}};
+  Listener public_door{.listen = "127.0.0.1:8080", .hosts = {}};  // key: public
+  std::string state_dir = default_state_dir();  // absolute path; images, locks, pid files
+  model::Limits limits;                         // of one sandbox
+  Pool pool;
+  Runs runs;
+  Execute execute;
+  std::string engine = "native";  // "native"; builds for tests also know "fake"
+  std::string image = "python";   // what sandboxes start from; `hutch image ls` shows them
+  // Limits that this host cannot enforce and that the operator gives up by name. What a waived
+  // limit guards against is then possible: a run without `memory` can take all of the host's.
+  std::vector<std::string> waive;
+  Server server;
+};
+
+// Where the settings come from; later ones win: defaults, file, settings in their order.
+struct Sources {
+  std::string file;                   // path of a TOML file, at most 1 MiB; empty for none
+  std::vector<std::string> settings;  // "key=value", as --set takes them
+};
+
+// Reads and checks all of it. Errors have code `config` and name the place (file:line:column or the
+// setting), the key, the limit and the remedy.
+Result<Config> load(const Sources& sources);
+
+// The rules that concern more than one setting, or the meaning of one. load() has applied them.
+Status check(const Config& config);
+
+struct Address {
+  std::string host;  // without the brackets of an IPv6 address
+  std::uint16_t port = 0;
+};
+// "127.0.0.1:8700", "[::1]:0", "localhost:80". Error: config.
+Result<Address> parse_address(const std::string& text);
+
+// The reference of all settings, as docs/config.md holds it.
+std::string reference_markdown();
+
+}  // namespace hutch::config

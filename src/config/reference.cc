@@ -1,0 +1,84 @@
+// Writes docs/config.md from the table, so that the two cannot disagree.
+#include <fmt/format.h>
+
+#include "config/config.h"
+#include "config/config_table.h"
+
+namespace hutch::config {
+namespace {
+
+std::string_view kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::size:
+      return "size";
+    case Kind::count:
+      return "integer";
+    case Kind::duration:
+      return "integer, ms";
+    case Kind::number:
+      return "number";
+    case Kind::text:
+      return "string";
+    case Kind::list:
+      return "array of strings";
+  }
+  return "";
+}
+
+std::string range(const Field& field) {
+  if (field.kind == Kind::text || field.kind == Kind::list) return "";
+  if (field.kind == Kind::size) {
+    return fmt::format("{} to {}", format_size(static_cast<std::uint64_t>(field.min)),
+                       format_size(static_cast<std::uint64_t>(field.max)));
+  }
+  return fmt::format("{} to {}", field.min, field.max);
+}
+
+constexpr std::string_view kIntroduction = R"(# Settings
+
+`hutch docs config` prints this page; it is generated from the table in
+`src/config/config_table.cc`.
+
+The server reads settings in this order, and later ones win: the defaults below, the TOML file named
+by `--config FILE`, each `--set key=value` in turn, and the flags `--internal`, `--public` and
+`--state-dir`. There is no file that is read without being named. A key that is not in this list, a
+value of another type and a value out of range stop the start with exit code 64 and a line that says
+where it stands (file, line and column) and what is allowed.
+
+A size is an integer of bytes, or a string with a unit: `"512MiB"` (B, KiB, MiB, GiB, TiB). With
+`--set`, strings are written without quotes, and the items of an array are separated by commas.
+
+```toml
+[limits]
+memory_bytes = "1GiB"
+cpus = 2
+
+[pool]
+target = 5
+```
+)";
+
+}  // namespace
+
+std::string reference_markdown() {
+  const Config defaults;
+  std::string text(kIntroduction);
+  std::string_view group = "?";
+  for (const Field& field : fields()) {
+    const std::size_t dot = field.key.find('.');
+    const std::string_view now = dot == std::string_view::npos ? "" : field.key.substr(0, dot);
+    if (now != group) {
+      text += now.empty() ? "\n## At the top of the file\n" : fmt::format("\n## [{}]\n", now);
+      text += "\n| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n";
+      group = now;
+    }
+    const std::string value = field.default_words.empty()
+                                  ? fmt::format("`{}`", show(field, defaults))
+                                  : std::string(field.default_words);
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.key, kind_name(field.kind), value,
+                        range(field), field.doc);
+  }
+  return text;
+}
+
+}  // namespace hutch::config

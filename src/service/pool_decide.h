@@ -31,7 +31,7 @@ namespace hutch::service {
 
 struct PoolOptions {
   std::uint32_t target = 3;
-  std::uint32_t ceiling = 3;   // at least target
+  std::uint32_t ceiling = 3;  // at least target
   std::uint32_t runs_max = 32;
   std::uint32_t line_max = 1024;  // more requests than that in the line are refused at once
   std::uint32_t creates_parallel_max = 2;
@@ -40,7 +40,7 @@ struct PoolOptions {
   Nanos backoff_max = std::chrono::seconds(10);
   // While a run waits for memory, how often the host's memory is looked at again.
   Nanos memory_poll = std::chrono::milliseconds(100);
-  std::uint64_t run_memory_bytes = 512_MiB;  // the memory limit of one run
+  std::uint64_t run_memory_bytes = 512_MiB;   // the memory limit of one run
   std::uint32_t memory_reserve_percent = 10;  // of the host's memory; never given to runs
 };
 

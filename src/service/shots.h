@@ -56,8 +56,8 @@ struct PoolNumbers {
 
 // Counters since the start, for metrics.
 struct ShotStats {
-  std::map<model::Cause, std::uint64_t> ended;   // runs that came back with an outcome
-  std::map<ErrorCode, std::uint64_t> failed;     // runs that came back with an Error, by its code
+  std::map<model::Cause, std::uint64_t> ended;  // runs that came back with an outcome
+  std::map<ErrorCode, std::uint64_t> failed;    // runs that came back with an Error, by its code
   std::uint64_t create_failures_total = 0;
   std::uint64_t warm_lost_total = 0;
   std::uint32_t creating = 0;     // sandboxes being made now

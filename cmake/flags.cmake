@@ -52,7 +52,8 @@ if(HUTCH_SANITIZE)
   target_link_options(hutch_flags INTERFACE -fsanitize=address,undefined)
 else()
   target_compile_options(hutch_flags INTERFACE
-    $<$<CONFIG:RelWithDebInfo,Release>:-U_FORTIFY_SOURCE> $<$<CONFIG:RelWithDebInfo,Release>:-D_FORTIFY_SOURCE=2>)
+    $<$<CONFIG:RelWithDebInfo,Release>:-U_FORTIFY_SOURCE>
+    $<$<CONFIG:RelWithDebInfo,Release>:-D_FORTIFY_SOURCE=2>)
 endif()
 
 configure_file(cmake/hutch_version.h.in generated/hutch_version.h @ONLY)

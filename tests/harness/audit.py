@@ -110,8 +110,7 @@ def check(daemon, base):
 def remains(facts, mounts_before):
     """What a daemon that has ended left on the host, in words."""
     lines = [
-        f"process {pid}: {text}"
-        for pid, text in host.processes_of_uids(*uid_range(facts)).items()
+        f"process {pid}: {text}" for pid, text in host.processes_of_uids(*uid_range(facts)).items()
     ]
     lines += [f"cgroup {path}" for path in host.cgroup_dirs(facts["cgroup_prefix"])]
     lines += [f"mount {line}" for line in sorted(host.mount_lines() - mounts_before)]

@@ -23,8 +23,11 @@ def status_fields(pid):
 
 def command_line(pid):
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(
-            errors="replace"
+        return (
+            pathlib.Path(f"/proc/{pid}/cmdline")
+            .read_bytes()
+            .replace(b"\0", b" ")
+            .decode(errors="replace")
         )
     except OSError:
         return ""
@@ -114,6 +117,4 @@ def resident_bytes(pid):
 
 
 def children_of(pid):
-    return [
-        child for child in _pids() if status_fields(child).get("PPid", "").strip() == str(pid)
-    ]
+    return [child for child in _pids() if status_fields(child).get("PPid", "").strip() == str(pid)]

@@ -1,0 +1,123 @@
+#include "cli/state_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <utility>
+
+#include "base/sys.h"
+#include "cli/instance.h"
+
+namespace hutch::cli {
+namespace {
+
+constexpr int kPatienceMs = 5000;
+
+tl::unexpected<Error> refuse(std::string sentence) {
+  return fail(ErrorCode::state_in_use, std::move(sentence));
+}
+
+// The same failure, as the one kind that this file reports.
+tl::unexpected<Error> refuse(const std::string& directory, Error cause) {
+  return fail(Error{ErrorCode::state_in_use, Step::none, cause.sys_errno,
+                    fmt::format("the state directory {} is not usable: {}", directory,
+                                std::move(cause.message))});
+}
+
+// Whoever can write here could exchange an image or a pid file under the hands of root.
+Status check_owner(const std::string& directory) {
+  struct stat info {};
+  if (::stat(directory.c_str(), &info) != 0) {
+    return refuse(directory, sys::last_error(ErrorCode::io, Step::none, "cannot look at it"));
+  }
+  if (info.st_uid != ::geteuid()) {
+    return refuse(
+        fmt::format("the state directory {0} belongs to uid {1}, and this is uid {2}: "
+                    "run: chown {2} {0}",
+                    directory, info.st_uid, ::geteuid()));
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return refuse(fmt::format(
+        "the state directory {0} is writable by other users: run: chmod go-w {0}", directory));
+  }
+  return {};
+}
+
+pid_t read_pid(const std::string& path) {
+  const Result<std::string> text = sys::read_file(path, 64);
+  pid_t pid = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), pid);
+  return pid;
+}
+
+// Whether the process is gone, or goes within kPatienceMs.
+bool ends_soon(pid_t pid) {
+  if (!is_running(pid)) return true;
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  return !process || ::poll(&ended, 1, kPatienceMs) == 1;
+}
+
+bool try_lock(const Fd& lock) { return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }
+
+tl::unexpected<Error> in_use(const std::string& directory, pid_t taker) {
+  const pid_t warden = read_pid(directory + "/warden.pid");
+  const pid_t pid = is_running(taker) || warden == 0 ? taker : warden;
+  return refuse(
+      fmt::format("the state directory {} is in use by process {}: stop that one first, or "
+                  "choose another with --state-dir",
+                  directory, pid));
+}
+
+}  // namespace
+
+Result<StateLock> StateLock::take(const std::string& directory) {
+  if (const Status made = sys::make_directories(directory, 0755); !made) {
+    return refuse(directory, made.error());
+  }
+  TRY(check_owner(directory));
+  const std::string path = directory + "/server.lock";
+  Result<Fd> opened = sys::open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
+  if (!opened) return refuse(directory, opened.error());
+  Fd lock = std::move(*opened);
+
+  if (!try_lock(lock)) {
+    // The text in the lock is the server's pid. When that one was killed, its warden holds the
+    // lock until it has taken everything down, which it does by itself.
+    const pid_t taker = read_pid(path);
+    const bool tidying = !is_running(taker) && ends_soon(read_pid(directory + "/warden.pid"));
+    if (!tidying || !try_lock(lock)) return in_use(directory, taker);
+  }
+  const bool named = ::ftruncate(lock.get(), 0) == 0;
+  const Status written = sys::write_all(lock.get(), fmt::format("{}\n", ::getpid()));
+  if (!named || !written) {
+    return refuse(directory, sys::last_error(ErrorCode::io, Step::none, "cannot write " + path));
+  }
+  return StateLock(directory, std::move(lock));
+}
+
+Status StateLock::write_pid(const std::string& name, pid_t pid) {
+  const std::string path = fmt::format("{}/{}.pid", directory_, name);
+  Result<Fd> fd = sys::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
+  if (!fd) return refuse(directory_, fd.error());
+  if (const Status put = sys::write_all(fd->get(), fmt::format("{}\n", pid)); !put) {
+    return refuse(directory_, put.error());
+  }
+  pid_files_.push_back({path, std::move(*fd)});
+  return {};
+}
+
+StateLock::~StateLock() {
+  for (const PidFile& file : pid_files_) {
+    // Without root the directory is closed to us, but the open file is not.
+    if (::unlink(file.path.c_str()) != 0) static_cast<void>(::ftruncate(file.fd.get(), 0) == 0);
+  }
+}
+
+}  // namespace hutch::cli

@@ -1,0 +1,44 @@
+// One server's hold on its state directory: the lock, and the pid files beside it. Never touches
+// images. The lock is what decides; pid files only tell people and scripts whom to send a signal.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace hutch::cli {
+
+class StateLock {
+ public:
+  // Creates the directory (0755) where there is none and takes its lock. A lock whose taker is dead
+  // but whose warden is still tidying up is waited for, 5 s at most. Error: always state_in_use,
+  // for a directory that is in use (naming the pid), not writable, or open to other users.
+  static Result<StateLock> take(const std::string& directory);
+
+  StateLock(StateLock&&) = default;
+  StateLock& operator=(StateLock&&) = default;
+  // Takes the pid files back, as far as the process still may: what it cannot remove it empties.
+  ~StateLock();
+
+  // Writes `<directory>/<name>.pid`.
+  Status write_pid(const std::string& name, pid_t pid);
+
+ private:
+  StateLock(std::string directory, Fd lock)
+      : directory_(std::move(directory)), lock_(std::move(lock)) {}
+
+  struct PidFile {
+    std::string path;
+    Fd fd;
+  };
+
+  std::string directory_;
+  Fd lock_;
+  std::vector<PidFile> pid_files_;
+};
+
+}  // namespace hutch::cli

@@ -1,0 +1,82 @@
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/docs.h"
+#include "cli/doctor.h"
+#include "cli/exit_code.h"
+#include "cli/image.h"
+#include "cli/serve.h"
+#include "cli/version.h"
+
+namespace hutch::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Start here:
+  hutch image build python    once, a few minutes
+  hutch serve                 then: curl -d '{"code":"print(2**32)"
+}' 127.0.0.1:8700/v1/execute
+  hutch doctor                what this host can do, and what it lacks)";
+
+void add_help_command(CLI::App& app) {
+  CLI::App* help = app.add_subcommand("help", "Show the help of hutch, or of one command");
+  auto topic = std::make_shared<std::vector<std::string>>();
+  help->add_option("command", *topic, "The command, such as `serve` or `image build`");
+  help->callback([&app, topic] {
+    const CLI::App* about = &app;
+    std::string name = "hutch";
+    for (const std::string& word : *topic) {
+      about = about->get_subcommand_no_throw(word);
+      if (about == nullptr) {
+        throw CLI::ValidationError("help", fmt::format("there is no command `{} {}`", name, word));
+      }
+      name += " " + word;
+    }
+    fmt::print("{}", about->help(name));
+  });
+}
+
+// What the parser's complaint means for whoever typed it.
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string name = "hutch";
+  for (auto inner = command->get_subcommands(); !inner.empty();
+       inner = command->get_subcommands()) {
+    command = inner.front();
+    name += " " + command->get_name();
+  }
+  fmt::print(stderr, "hutch: {}\nhutch: `{} --help` shows what can be said\n", error.what(), name);
+  return static_cast<int>(ExitCode::usage);
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv, Serve serve) {
+  int exit_code = 0;
+  CLI::App app{"Hutch runs the code that AI agents write, in sandboxes.", "hutch"};
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_line());
+  add_serve_command(app, serve, exit_code);
+  add_image_commands(app, exit_code);
+  add_doctor_command(app, exit_code);
+  add_docs_command(app, exit_code);
+  add_version_command(app, exit_code);
+  add_help_command(app);
+  // CLI11 reports everything, --help included, by throwing; nothing of that leaves this function.
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error);
+  }
+  return exit_code;
+}
+
+}  // namespace hutch::cli

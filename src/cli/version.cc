@@ -1,0 +1,24 @@
+#include "cli/version.h"
+
+#include <fmt/format.h>
+
+#include "hutch_version.h"
+
+namespace hutch::cli {
+
+std::string version_line() {
+#ifdef HUTCH_TESTING
+  return fmt::format("hutch {} testing=1", kVersion);
+#else
+  return fmt::format("hutch {}", kVersion);
+#endif
+}
+
+void add_version_command(CLI::App& app, int& exit_code) {
+  app.add_subcommand("version", "Print the version of this build")->callback([&exit_code] {
+    fmt::print("{}\n", version_line());
+    exit_code = 0;
+  });
+}
+
+}  // namespace hutch::cli

@@ -1,0 +1,14 @@
+// `hutch image build | ls | path`. Turns words into calls of the image room and answers into text;
+// data goes to standard output, chatter to standard error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace hutch::cli {
+
+// Adds the command `image`. Running one of its verbs sets `exit_code`: 0 done; 1 failed, with one
+// `error:` line on standard error; 128 + signal when a build was interrupted and cleaned up (130
+// for Ctrl-C). `exit_code` has to outlive the parsing of `app`.
+void add_image_commands(CLI::App& app, int& exit_code);
+
+}  // namespace hutch::cli

@@ -18,7 +18,8 @@ if(hutch_guest_main)
   target_compile_options(hutch-guest PRIVATE -fPIE -Os -fno-exceptions -fno-rtti
     -ffunction-sections -fdata-sections -fstack-protector-strong)
   target_link_options(hutch-guest PRIVATE -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now)
-  target_link_libraries(hutch-guest PRIVATE hutch_warnings tl::expected)
+  # By its plain name the linker takes libsodium's archive here, and not the shared library.
+  target_link_libraries(hutch-guest PRIVATE hutch_warnings tl::expected sodium)
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/generated/guest
     COMMAND ${CMAKE_STRIP} -o ${CMAKE_BINARY_DIR}/generated/guest $<TARGET_FILE:hutch-guest>
     DEPENDS hutch-guest VERBATIM COMMENT "Stripping hutch-guest for embedding")

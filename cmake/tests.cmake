@@ -1,13 +1,14 @@
 # Two test executables:
 #   hutch_tests         every *_test.cc beside the code and in tests/ (ctest label: unit)
-#   hutch_kernel_tests  tests/kernel/*.cc, against the real kernel, as root (ctest label: kernel)
+#   hutch_kernel_tests  tests/kernel/*.cc and *_kernel_test.cc beside the code, against the real
+#                       kernel, as root, never under sanitizers (ctest label: kernel)
 # ctest runs each test in a process of its own.
 
 include(GoogleTest)
 
 file(GLOB_RECURSE hutch_unit_sources CONFIGURE_DEPENDS src/*_test.cc tests/*_test.cc)
-list(FILTER hutch_unit_sources EXCLUDE REGEX "/tests/kernel/")
-file(GLOB hutch_kernel_sources CONFIGURE_DEPENDS tests/kernel/*.cc)
+list(FILTER hutch_unit_sources EXCLUDE REGEX "/tests/kernel/|_kernel_test\\.cc$")
+file(GLOB hutch_kernel_sources CONFIGURE_DEPENDS tests/kernel/*.cc src/*/*_kernel_test.cc)
 
 # The guest's own parts, without its main(), so that unit tests can reach them.
 if(hutch_guest_sources)

@@ -164,11 +164,10 @@ def signals(daemon, source):
     shown = answer.ok()
     assert answer.seconds < seconds(5)
     assert shown["exit_code"] != 0 and "BREACH" not in shown["stdout"], shown
-    facts = daemon.facts()["uid_range"]
     wait_until(
         lambda: not [
             text
-            for text in host.processes_of_uids(facts["first"], facts["count"]).values()
+            for text in host.processes(daemon.facts()).values()
             if " T uid " in text
         ],
         5,

@@ -28,7 +28,7 @@ def test_the_whole_tree_is_dead(daemon):
         lambda: f"alive: {host.marked_processes('600.1')}",
     )
     daemon.wait_warm()
-    held = host.cgroup_processes(daemon.facts()["cgroup_prefix"])
+    held = host.cgroup_processes(daemon.facts())
     assert all(
         "sleep" not in host.command_line(pid) for pids in held.values() for pid in pids
     ), held

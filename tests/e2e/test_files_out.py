@@ -188,7 +188,7 @@ def test_the_total_of_all_files(daemon):
 
 
 def test_small_files_after_a_full_total(daemon):
-    """A file that no longer fits is named; a smaller one after it may still come or be named."""
+    """A file that does not fit is named; a smaller one after it may still come or be named."""
     code = f"""
 for n in range(3): open(f'a{{n}}','wb').write(b'x' * {4 * MIB})
 open('b', 'wb').write(b'x' * {3 * MIB})

@@ -2,7 +2,6 @@
 
 import socket
 import struct
-import time
 
 import pytest
 from harness import host

@@ -21,11 +21,10 @@ def begin(here, code, count, **fields):
 
 
 def no_sandbox_process(facts, seconds):
-    uids = audit.uid_range(facts)
     wait_until(
-        lambda: not host.processes_of_uids(*uids),
+        lambda: not host.processes(facts),
         seconds,
-        lambda: f"still alive: {host.processes_of_uids(*uids)}",
+        lambda: f"still alive: {host.processes(facts)}",
     )
 
 
@@ -133,12 +132,11 @@ def test_a_warden_killed_in_the_middle_of_runs(own_daemon):
 def test_a_killed_sandbox_process_is_one_run_s_loss(own_daemon):
     """Whatever the host's operator kills in a sandbox, that run alone is lost."""
     here = own_daemon()
-    uids = audit.uid_range(here.facts())
     code = "import os\nos.execv('/bin/sleep', ['sleep-SBXMARK-victim', '30'])"
     (future,) = begin(here, code, 1, timeout_s=60)
     wait_until(host.marked_processes, 5, "the program did not start")
     (victim,) = host.marked_processes()
-    assert victim in host.processes_of_uids(*uids)
+    assert victim in host.processes(here.facts())
     os.kill(victim, signal.SIGKILL)
     answer = future.result()
     assert answer["exit_code"] == 137 and answer["end"]["cause"] == "signaled"
@@ -166,9 +164,10 @@ def test_killed_again_and_again(own_daemon):
 def test_two_daemons_with_two_state_directories(own_daemon):
     first, second = own_daemon(), own_daemon()
     assert first.execute("print(1)")["stdout"] == second.execute("print(1)")["stdout"] == "1\n"
-    ranges = [audit.uid_range(here.facts()) for here in (first, second)]
-    low, high = sorted(ranges)
-    assert low[0] + low[1] <= high[0], f"the uid ranges overlap: {ranges}"
+    both = [here.facts() for here in (first, second)]
+    low, high = sorted(both, key=lambda facts: facts.uid_first)
+    assert low.uid_first + low.uid_count <= high.uid_first, "the uid ranges overlap"
+    assert not set(low.cgroup_prefixes) & set(high.cgroup_prefixes)
 
 
 def test_the_log_is_json_and_holds_no_code(own_daemon):

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from harness import audit, host, settings
+from harness import host, settings
 from harness.daemon import StartFailed
 from harness.waiting import wait_until
 
@@ -44,15 +44,14 @@ def test_a_sandbox_that_fails_at(own_daemon, step):
     """The server is up with an empty pool and says which step fails; a run gets the 503."""
     here = own_daemon(testing=True, sets={"testing.fail_step": step, "pool.wait_ms": 1500})
     assert here.testing
-    uids = audit.uid_range(here.facts())
     wait_until(lambda: f'"{step}"' in here.log_text(), 10, lambda: here.log_text()[-2000:])
     answer = here.execute("print(1)")
     assert answer.status == 503 and answer.headers["Retry-After"]
     assert answer.error == "no sandbox is available right now - try again shortly"
     now = here.pool()
     assert now["warm"] == 0 and now["in_flight"] == 0 and now["created_total"] == 0
-    steady = len(host.cgroup_dirs(here.facts()["cgroup_prefix"]))
-    sandboxes = [text for text in host.processes_of_uids(*uids).values() if "python" in text]
+    steady = len(host.cgroup_dirs(here.facts()))
+    sandboxes = [text for text in host.processes(here.facts()).values() if "python" in text]
     assert not sandboxes and steady <= 16
     for record in here.log_records():
         json.dumps(record)

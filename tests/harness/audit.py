@@ -32,17 +32,12 @@ class Level:
         }
 
 
-def uid_range(facts):
-    given = facts["uid_range"]
-    return given["first"], given["count"]
-
-
 def measure(daemon):
     facts = daemon.facts()
-    processes = host.processes_of_uids(*uid_range(facts))
+    processes = host.processes(facts)
     return Level(
         processes=processes,
-        cgroups=host.cgroup_dirs(facts["cgroup_prefix"]),
+        cgroups=host.cgroup_dirs(facts),
         mounts=host.mount_lines(),
         namespaces=host.network_namespaces(processes),
         server_fds=host.descriptors(daemon.pid),
@@ -109,10 +104,8 @@ def check(daemon, base):
 
 def remains(facts, mounts_before):
     """What a daemon that has ended left on the host, in words."""
-    lines = [
-        f"process {pid}: {text}" for pid, text in host.processes_of_uids(*uid_range(facts)).items()
-    ]
-    lines += [f"cgroup {path}" for path in host.cgroup_dirs(facts["cgroup_prefix"])]
+    lines = [f"process {pid}: {text}" for pid, text in host.processes(facts).items()]
+    lines += [f"cgroup {path}" for path in host.cgroup_dirs(facts)]
     lines += [f"mount {line}" for line in sorted(host.mount_lines() - mounts_before)]
     return lines
 

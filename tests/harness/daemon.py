@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import settings
+from harness import host, settings
 from harness.client import Client
 from harness.waiting import holds_within, wait_until
 
@@ -167,9 +167,9 @@ class Daemon:
         return json.loads(done.stdout)
 
     def facts(self):
-        """What doctor says that does not change while the daemon runs."""
+        """Where everything that this daemon makes can be found on the host."""
         if self._facts is None:
-            self._facts = self.doctor()
+            self._facts = host.Facts.of(self.doctor())
         return self._facts
 
     def metric(self, name):

@@ -1,11 +1,24 @@
 """What the host's kernel says about the processes, groups and mounts of one daemon."""
 
+import dataclasses
 import os
 import pathlib
 
 from harness import settings
 
-_CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What does not change while a daemon runs."""
+
+    uid_first: int
+    uid_count: int
+    cgroup_prefixes: tuple  # absolute; the path of every group of the daemon starts with one
+
+    @classmethod
+    def of(cls, doctor):
+        first, count = doctor["uid_range"]
+        return cls(first, count, tuple(doctor["cgroup_prefixes"]))
 
 
 def _pids():
@@ -33,15 +46,15 @@ def command_line(pid):
         return ""
 
 
-def processes_of_uids(first, count):
-    """{pid: what it is} of every process whose real uid lies in the range."""
+def processes(facts):
+    """{pid: what it is} of every process whose real uid lies in the daemon's range."""
     found = {}
     for pid in _pids():
         fields = status_fields(pid)
         if not fields:
             continue
         uid = int(fields["Uid"].split()[0])
-        if first <= uid < first + count:
+        if facts.uid_first <= uid < facts.uid_first + facts.uid_count:
             state = fields["State"].split()[0]
             found[pid] = f"{fields['Name']} {state} uid {uid} {command_line(pid)[:100]}"
     return found
@@ -53,22 +66,22 @@ def marked_processes(mark=settings.MARK):
     return {pid: line for pid, line in lines.items() if mark in line}
 
 
-def cgroup_dirs(prefix):
-    """Every directory below a cgroup hierarchy whose path holds the daemon's prefix."""
-    prefix = prefix.strip("/")
+def cgroup_dirs(facts):
+    """Every directory of a cgroup hierarchy whose path starts with one of the prefixes."""
     found = []
-    for root, directories, _ in os.walk(_CGROUPS):
-        for name in directories:
-            path = os.path.join(root, name)
-            if f"/{prefix}" in path:
-                found.append(path)
+    for prefix in facts.cgroup_prefixes:
+        parent, name = os.path.split(prefix)
+        for top in sorted(pathlib.Path(parent).glob(name + "*")):
+            found.append(str(top))
+            for root, directories, _ in os.walk(top):
+                found += [os.path.join(root, directory) for directory in directories]
     return found
 
 
-def cgroup_processes(prefix):
-    """{directory: pids} of the groups below the prefix that are not empty."""
+def cgroup_processes(facts):
+    """{directory: pids} of the daemon's groups that are not empty."""
     found = {}
-    for path in cgroup_dirs(prefix):
+    for path in cgroup_dirs(facts):
         try:
             pids = pathlib.Path(path, "cgroup.procs").read_text().split()
         except OSError:

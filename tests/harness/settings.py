@@ -11,7 +11,11 @@ BINARY = os.environ.get("HUTCH_BIN", str(ROOT / "build" / "release" / "hutch"))
 TESTING_BINARY = os.environ.get("HUTCH_TESTING_BIN", str(ROOT / "build" / "testing" / "hutch"))
 
 # A state directory in which the image has been built; each test daemon borrows its images.
-IMAGE_STATE = pathlib.Path(os.environ.get("HUTCH_TEST_IMAGE_STATE", "/var/lib/hutch"))
+IMAGE_STATE = pathlib.Path(
+    os.environ.get("HUTCH_TEST_IMAGE_STATE")
+    or os.environ.get("HUTCH_STATE_DIR")
+    or "/var/lib/hutch"
+)
 
 # Multiplies every upper bound of time: 1 on a quiet machine, more on a crowded one.
 SLACK = float(os.environ.get("HUTCH_TEST_SLACK", "1"))

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from harness import audit, host, settings
+from harness import host, settings
 from harness.waiting import wait_until
 
 BUSY = "no sandbox is available right now - try again shortly"
@@ -180,8 +180,7 @@ def test_a_client_that_leaves_frees_its_place_in_line(own_daemon):
 
 def warm_programs(here):
     """The interpreters that wait for code: python processes of the uid range."""
-    uids = audit.uid_range(here.facts())
-    return [pid for pid, text in host.processes_of_uids(*uids).items() if "python" in text]
+    return [pid for pid, text in host.processes(here.facts()).items() if "python" in text]
 
 
 def test_a_dead_warm_sandbox_is_never_handed_out(own_daemon):
@@ -199,10 +198,9 @@ def test_a_dead_warm_sandbox_is_never_handed_out(own_daemon):
 def test_a_dead_init_is_never_handed_out(own_daemon):
     here = own_daemon()
     inits = {int(host.status_fields(pid)["PPid"]) for pid in warm_programs(here)}
-    uids = audit.uid_range(here.facts())
     victims = [
         pid
-        for pid in host.processes_of_uids(*uids)
+        for pid in host.processes(here.facts())
         if host.status_fields(pid).get("NSpid", "").split()[-1:] == ["1"] and pid not in inits
     ]
     assert victims, "no init was found"

@@ -38,6 +38,8 @@ Error last_error(ErrorCode code, Step step, std::string what) {
 
 int last_errno() { return errno; }
 
+bool would_block(const Error& error) { return error.sys_errno == EAGAIN; }
+
 Result<Fd> open_at(int dir, const std::string& path, int flags, mode_t mode) {
   for (;;) {
     const int fd = ::openat(dir, path.c_str(), flags | O_CLOEXEC, mode);

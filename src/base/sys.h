@@ -21,6 +21,8 @@ namespace hutch::sys {
 Error last_error(ErrorCode code, Step step, std::string what);
 // errno of the call that has just failed, for code that decides by it (EAGAIN, ENOENT, ...).
 int last_errno();
+// The call behind this Error would have had to wait.
+bool would_block(const Error& error);
 
 // open(2) with O_CLOEXEC added; io on failure, not_found on ENOENT, disk_full on ENOSPC.
 Result<Fd> open(const std::string& path, int flags, mode_t mode = 0);

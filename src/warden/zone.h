@@ -1,0 +1,66 @@
+// The sandbox side of the host, built once: the template that every sandbox's mounts are copied
+// from, the user namespace Z whose ids mean nothing on the host, the anchor that keeps its
+// namespaces alive, and the launcher that makes processes in it. Owns all of them; destroying it
+// ends every process of the zone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "plan/plan.h"
+
+namespace hutch::warden {
+
+// The ids that belong to one running instance, and to nobody else on this host.
+struct UidRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  Fd lock;  // held for as long as any process may use the ids
+};
+
+// Takes the lowest range that no other instance holds. Ranges of 65,536 ids from 0x70010000 up,
+// above everything that distributions hand out; refuses one that /etc/passwd or /etc/subuid names.
+Result<UidRange> take_uid_range();
+
+struct ZoneSpec {
+  std::string path;        // an empty directory of the host to mount the template at
+  std::string image_path;  // erofs file or directory
+  bool image_is_file = true;
+  std::uint32_t first_id = 0;
+  std::uint32_t id_count = 0;
+  std::string_view guest_program;  // the static program
+  std::string_view sitecustomize;  // what a warm interpreter starts with
+};
+
+class Zone {
+ public:
+  // Mounts the template; the caller is in a mount namespace of its own.
+  static Status mount_template(const ZoneSpec& spec, const plan::Plan& plan);
+  // Starts anchor and launcher. Children of the caller, which alone may wait for them.
+  static Result<Zone> start(const ZoneSpec& spec, const plan::Plan& plan);
+
+  int launcher_socket() const { return launcher_socket_.get(); }
+  int launcher_pidfd() const { return launcher_pidfd_.get(); }
+  int anchor_pidfd() const { return anchor_pidfd_.get(); }
+  pid_t anchor_pid() const { return anchor_pid_; }
+  pid_t launcher_pid() const { return launcher_pid_; }
+
+  // Closes the launcher's socket and the anchor's lifeline: both end, and with the anchor everything
+  // that still lives in the zone.
+  void release();
+
+ private:
+  Fd lifeline_;
+  Fd anchor_pidfd_;
+  Fd launcher_pidfd_;
+  Fd launcher_socket_;
+  pid_t anchor_pid_ = -1;
+  pid_t launcher_pid_ = -1;
+};
+
+}  // namespace hutch::warden

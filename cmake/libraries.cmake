@@ -10,7 +10,6 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(tomlplusplus REQUIRED)
 find_package(GTest REQUIRED)
 find_package(rapidcheck QUIET)
 
@@ -27,11 +26,13 @@ set_target_properties(prometheus-cpp::core PROPERTIES
 add_library(hutch_spdlog INTERFACE)
 target_link_libraries(hutch_spdlog INTERFACE spdlog::spdlog fmt::fmt Threads::Threads)
 
-# toml++ reports errors as values here, so that nothing throws through the config room.
-if(TARGET tomlplusplus::tomlplusplus)
-  set_property(TARGET tomlplusplus::tomlplusplus APPEND PROPERTY
-    INTERFACE_COMPILE_DEFINITIONS TOML_EXCEPTIONS=0)
-endif()
+# toml++ reports errors as values here, so that nothing throws through our rooms. Debian's compiled
+# library has the throwing functions only, so the headers are used by themselves.
+find_path(HUTCH_TOML_INCLUDE toml++/toml.h REQUIRED)
+mark_as_advanced(HUTCH_TOML_INCLUDE)
+add_library(hutch_toml INTERFACE)
+target_compile_definitions(hutch_toml INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1)
+target_include_directories(hutch_toml SYSTEM INTERFACE ${HUTCH_TOML_INCLUDE})
 
 # Asio and Beast are compiled once, here, instead of as inline functions in every file.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/asio.cc @ONLY CONTENT [[

@@ -1,8 +1,11 @@
 #include "cli/instance.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -62,6 +65,17 @@ void add_directories(const std::string& path, std::vector<std::string>& found) {
 }
 
 }  // namespace
+
+std::string instance_name(const std::string& state_dir) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  EVP_Q_digest(nullptr, "SHA256", nullptr, state_dir.data(), state_dir.size(), digest.data(),
+               nullptr);
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + 4, ""));
+}
+
+std::string cgroup_prefix(const std::string& state_dir) {
+  return "hutch-" + instance_name(state_dir);
+}
 
 Result<Instance> parse_instance(std::string_view text) {
   const boost::json::value document = TRY(json::parse(text));

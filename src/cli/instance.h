@@ -25,6 +25,12 @@ struct Instance {
   pid_t anchor_pid = 0;
 };
 
+// 8 hexadecimal digits that stay the same for one state directory: what this host knows it by.
+std::string instance_name(const std::string& state_dir);
+
+// What every cgroup of that state directory's server lies below, as the last part of a path.
+std::string cgroup_prefix(const std::string& state_dir);
+
 Result<Instance> parse_instance(std::string_view text);
 
 // not_found where no server has run in that directory.

@@ -25,6 +25,12 @@ TEST(Instance, ReadsWhatTheWardenWrites) {
   EXPECT_EQ(instance.anchor_pid, 4);
 }
 
+TEST(Instance, NamesStayTheSameAndDiffer) {
+  EXPECT_EQ(instance_name("/var/lib/hutch"), instance_name("/var/lib/hutch"));
+  EXPECT_NE(instance_name("/var/lib/hutch"), instance_name("/var/lib/hutch2"));
+  EXPECT_THAT(cgroup_prefix("/var/lib/hutch"), testing::MatchesRegex("hutch-[0-9a-f]+"));
+}
+
 TEST(Instance, DamagedFilesAreErrors) {
   EXPECT_FALSE(parse_instance("{"));
   EXPECT_FALSE(parse_instance("[]"));

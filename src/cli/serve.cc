@@ -25,8 +25,10 @@ config::Sources sources_of(const Flags& flags) {
   if (!flags.outside.empty()) sources.settings.push_back("public.listen=" + flags.outside);
   if (!flags.state_dir.empty()) {
     std::error_code unknown;
-    const std::filesystem::path path = std::filesystem::absolute(flags.state_dir, unknown);
-    sources.settings.push_back("state_dir=" + path.lexically_normal().string());
+    const auto absolute = std::filesystem::absolute(flags.state_dir, unknown);
+    std::string path = absolute.lexically_normal().string();
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    sources.settings.push_back("state_dir=" + path);
   }
   return sources;
 }

@@ -2,13 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <utility>
 
 #include "base/sys.h"
@@ -17,7 +16,7 @@
 namespace hutch::cli {
 namespace {
 
-constexpr int kPatienceMs = 5000;
+constexpr unsigned kPatienceSeconds = 10;
 
 tl::unexpected<Error> refuse(std::string sentence) {
   return fail(ErrorCode::state_in_use, std::move(sentence));
@@ -56,15 +55,20 @@ pid_t read_pid(const std::string& path) {
   return pid;
 }
 
-// Whether the process is gone, or goes within kPatienceMs.
-bool ends_soon(pid_t pid) {
-  if (!is_running(pid)) return true;
-  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  pollfd ended{process.get(), POLLIN, 0};
-  return !process || ::poll(&ended, 1, kPatienceMs) == 1;
-}
-
 bool try_lock(const Fd& lock) { return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// flock() itself waits for ever; an alarm whose handler does nothing interrupts it.
+bool lock_in_time(const Fd& lock) {
+  struct sigaction interrupt {};
+  struct sigaction before {};
+  interrupt.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &interrupt, &before);
+  ::alarm(kPatienceSeconds);
+  const bool locked = ::flock(lock.get(), LOCK_EX) == 0;
+  ::alarm(0);
+  ::sigaction(SIGALRM, &before, nullptr);
+  return locked;
+}
 
 tl::unexpected<Error> in_use(const std::string& directory, pid_t taker) {
   const pid_t warden = read_pid(directory + "/warden.pid");
@@ -91,8 +95,7 @@ Result<StateLock> StateLock::take(const std::string& directory) {
     // The text in the lock is the server's pid. When that one was killed, its warden holds the
     // lock until it has taken everything down, which it does by itself.
     const pid_t taker = read_pid(path);
-    const bool tidying = !is_running(taker) && ends_soon(read_pid(directory + "/warden.pid"));
-    if (!tidying || !try_lock(lock)) return in_use(directory, taker);
+    if (is_running(taker) || !lock_in_time(lock)) return in_use(directory, taker);
   }
   const bool named = ::ftruncate(lock.get(), 0) == 0;
   const Status written = sys::write_all(lock.get(), fmt::format("{}\n", ::getpid()));

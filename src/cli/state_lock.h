@@ -15,7 +15,7 @@ namespace hutch::cli {
 class StateLock {
  public:
   // Creates the directory (0755) where there is none and takes its lock. A lock whose taker is dead
-  // but whose warden is still tidying up is waited for, 5 s at most. Error: always state_in_use,
+  // but whose warden is still tidying up is waited for, 10 s at most. Error: always state_in_use,
   // for a directory that is in use (naming the pid), not writable, or open to other users.
   static Result<StateLock> take(const std::string& directory);
 

@@ -113,6 +113,14 @@ Status check_waive(const std::vector<std::string>& waive) {
   return {};
 }
 
+Status check_step(const std::string& name) {
+  if (name.empty()) return {};
+  for (std::uint16_t i = 1; i < static_cast<std::uint16_t>(Step::count_); ++i) {
+    if (step_name(static_cast<Step>(i)) == name) return {};
+  }
+  return wrong(fmt::format("testing.fail_step must be a step's name, and is \"{}\"", name));
+}
+
 }  // namespace
 
 Result<Address> parse_address(const std::string& text) {
@@ -164,6 +172,7 @@ Status check(const Config& config) {
   TRY(check_engine(config.engine));
   TRY(check_image(config.image));
   TRY(check_waive(config.waive));
+  TRY(check_step(config.testing.fail_step));
   if (config.server.user == "root" || config.server.user == "0") {
     return wrong("server.user must not be root: name an unprivileged user, or leave it out");
   }

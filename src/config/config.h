@@ -43,6 +43,11 @@ struct Server {
   std::string user;
 };
 
+struct Testing {
+  // Name of a step (base/step.h) that fails whenever it comes. Only builds for tests have the key.
+  std::string fail_step;
+};
+
 struct Config {
   Listener internal{.listen = "127.0.0.1:8700", .hosts = {}};
   Listener public_door{.listen = "127.0.0.1:8080", .hosts = {}};  // key: public
@@ -57,6 +62,7 @@ struct Config {
   // limit guards against is then possible: a run without `memory` can take all of the host's.
   std::vector<std::string> waive;
   Server server;
+  Testing testing;
 };
 
 // Where the settings come from; later ones win: defaults, file, settings in their order.

@@ -110,6 +110,9 @@ const std::array kFields{
           "The unprivileged user, by name or number, that the server becomes once everything is "
           "open. Never root.",
           "the user `hutch` where there is one, else the number 1900000000"},
+#ifdef HUTCH_TESTING
+    Field{"testing.fail_step", Kind::text, in<&Config::testing, &Testing::fail_step>, 0, 0, "", ""},
+#endif
 };
 
 // The fewest insertions, removals and changes of one character that make `a` into `b`.

@@ -32,7 +32,7 @@ struct Field {
   Slot slot;
   double min = 0;  // both ends are allowed values; meaningless for text and list
   double max = 0;
-  std::string_view doc;            // sentences for docs/config.md
+  std::string_view doc;            // sentences for docs/config.md; empty: not in there
   std::string_view default_words;  // instead of the default, where that depends on the host
 };
 

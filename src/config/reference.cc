@@ -65,6 +65,7 @@ std::string reference_markdown() {
   std::string text(kIntroduction);
   std::string_view group = "?";
   for (const Field& field : fields()) {
+    if (field.doc.empty()) continue;
     const std::size_t dot = field.key.find('.');
     const std::string_view now = dot == std::string_view::npos ? "" : field.key.substr(0, dot);
     if (now != group) {

@@ -1,0 +1,73 @@
+#include "cli/wiring.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/instance.h"
+
+namespace hutch::cli {
+namespace {
+
+// Sandboxes that are being taken down, or would not go, hold their slot beside the ones in use.
+constexpr std::uint32_t kSlotsBeside = 32;
+
+std::array<std::uint8_t, 32> bytes_of(const std::string& digest) {
+  std::array<std::uint8_t, 32> bytes{};
+  for (std::size_t i = 0; i < bytes.size() && 2 * i + 2 <= digest.size(); ++i) {
+    const char* const at = digest.data() + 2 * i;
+    std::from_chars(at, at + 2, bytes[i], 16);
+  }
+  return bytes;
+}
+
+plan::PlanSpec plan_spec(const model::Limits& limits, const image::ImageConfig& image) {
+  plan::PlanSpec spec{.memory_bytes = limits.memory_bytes,
+                      .cpus = limits.cpus,
+                      .processes = limits.processes,
+                      .open_files = limits.open_files,
+                      .disk_bytes = limits.disk_bytes,
+                      .inodes = limits.inodes,
+                      .shm_bytes = limits.shm_bytes,
+                      .python = image.python,
+                      .env = image.env};
+  for (const image::HomeLink& link : image.home_links) {
+    spec.home_links.emplace_back(link.path, link.target);
+  }
+  return spec;
+}
+
+Step step_named(const std::string& name) {
+  for (std::uint16_t i = 1; i < static_cast<std::uint16_t>(Step::count_); ++i) {
+    if (step_name(static_cast<Step>(i)) == name) return static_cast<Step>(i);
+  }
+  return Step::none;
+}
+
+}  // namespace
+
+warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
+                                     uid_t server_uid) {
+  return {.state_dir = config.state_dir,
+          .instance = instance_name(config.state_dir),
+          .spec = plan_spec(config.limits, image.config),
+          .image_path = image.path,
+          .image_is_file = image.is_erofs,
+          .image_digest = bytes_of(image.digest),
+          .slots_max = config.runs.max + config.pool.ceiling + kSlotsBeside,
+          .waive = config.waive,
+          .server_uid = server_uid,
+          .fail_step = step_named(config.testing.fail_step)};
+}
+
+service::ShotsOptions shots_options(const config::Config& config) {
+  service::PoolOptions pool{.target = config.pool.target,
+                            .ceiling = config.pool.ceiling,
+                            .runs_max = config.runs.max,
+                            .line_max = config.pool.line_max,
+                            .creates_parallel_max = config.pool.parallel_creates,
+                            .wait = std::chrono::milliseconds(config.pool.wait_ms),
+                            .run_memory_bytes = config.limits.memory_bytes};
+  return {.pool = pool};
+}
+
+}  // namespace hutch::cli

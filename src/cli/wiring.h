@@ -1,0 +1,18 @@
+// The configuration in the words of the rooms that take it. Pure: decides nothing, opens nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include "config/config.h"
+#include "image/store.h"
+#include "service/shots.h"
+#include "warden/options.h"
+
+namespace hutch::cli {
+
+warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
+                                     uid_t server_uid);
+
+service::ShotsOptions shots_options(const config::Config& config);
+
+}  // namespace hutch::cli

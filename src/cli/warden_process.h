@@ -1,0 +1,31 @@
+// The warden as a child of the server: tells the log how it ended, and waits for it at the end.
+// Also buries what the server adopts when a warden was killed. Never signals anybody.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/log.h"
+
+namespace hutch::cli {
+
+class WardenProcess {
+ public:
+  WardenProcess(pid_t pid, Log& log) : pid_(pid), log_(log) {}
+  WardenProcess(const WardenProcess&) = delete;
+  WardenProcess& operator=(const WardenProcess&) = delete;
+
+  // Collects every child that has ended.
+  void reap();
+  // Waits, 10 s at most, until the warden has taken everything down and ended. Its socket must be
+  // closed by then: that is what tells it to.
+  void await_end();
+
+ private:
+  void note(pid_t child, int status);
+
+  pid_t pid_;
+  Log& log_;
+  bool ended_ = false;
+};
+
+}  // namespace hutch::cli

@@ -180,6 +180,7 @@ def peers(image):
     found = {"python3 -c, no isolation": ["/usr/bin/python3", "-c"]}
     found["bubblewrap, the host's python3"] = bubblewrap(None, "/usr/bin/python3")
     if python := image.python():
+        found["the image's python3 -c, chroot alone"] = ["chroot", str(image.root), python, "-c"]
         found["bubblewrap, the image's python3"] = bubblewrap(image.root, python)
     return found
 

@@ -70,7 +70,7 @@ def test_processors_and_memory_agree_with_other_limits(own_daemon):
 )
 def test_what_a_program_sees(daemon, expression, value):
     code = "import getpass, locale, os, signal, socket, sys, threading, time\n"
-    shown = daemon.execute(code + f"print(ascii({expression}))").ok()
+    shown = daemon.execute(code + f"print(ascii(({expression})))").ok()
     assert shown["stderr"] == ""
     got = eval(shown["stdout"].replace("<Handlers.SIG_DFL: 0>", "0"), {"set": set})
     assert got == value

@@ -1,0 +1,95 @@
+// One connection from its first byte to its last: read a request, let its handler answer, write,
+// again. Watches for the client's leaving while a handler runs.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "http/host_rule.h"
+#include "http/request_reader.h"
+#include "http/server.h"
+
+namespace hutch::http {
+
+class Session;
+
+// What all connections of one listener share.
+struct SessionHost {
+  const Clock& clock;
+  Random& random;
+  ServerOptions options;
+  Router router;
+  HostRule host_rule;
+  std::set<Session*> sessions;  // each adds and removes itself
+  std::uint64_t bodies_bytes = 0;
+  bool draining = false;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  enum class Purpose { serve, refuse_for_number };
+
+  Session(boost::asio::ip::tcp::socket socket, std::shared_ptr<SessionHost> host, Purpose purpose);
+  ~Session();
+
+  // Runs until the connection ends; keeps the session alive until then.
+  void start();
+  // Ends it if it waits for the next request.
+  void drain();
+  void close();
+
+ private:
+  enum class Input { data, closed, timed_out };
+  enum class Next { keep, close, linger };
+  // Gives the room for a body back to the listener's account when the request is over.
+  class BodyRoom;
+
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<Next> serve_one();
+  boost::asio::awaitable<Next> read_head(RequestReader& reader);
+  boost::asio::awaitable<Next> read_body(RequestReader& reader, BodyRoom& room);
+  boost::asio::awaitable<Response> handle(const Route& route, Request request);
+  boost::asio::awaitable<Next> answer(const Head& head, Response response, Next next);
+  boost::asio::awaitable<Next> refuse(Refusal refusal);
+  boost::asio::awaitable<bool> write(std::string head, const std::string& body);
+  boost::asio::awaitable<Input> read_some(Nanos wait);
+  boost::asio::awaitable<void> linger();
+
+  std::optional<Response> refuse_by_head(const Head& head, const Router::Match& match) const;
+  void begin_exchange(const Head* head);
+  void arm_timer(Nanos wait);
+  void disarm_timer();
+  void watch();
+  void look();
+
+  boost::asio::ip::tcp::socket socket_;
+  std::shared_ptr<SessionHost> host_;
+  const Purpose purpose_;
+  std::string input_;  // bytes read and not yet understood; may hold the next requests
+
+  boost::asio::steady_timer timer_;
+  std::uint64_t timer_turn_ = 0;
+  bool timed_out_ = false;
+
+  boost::asio::steady_timer watch_timer_;
+  bool watch_armed_ = false;
+  std::shared_ptr<Departure> departure_;  // while a handler runs
+
+  bool waiting_for_next_ = false;
+  bool closed_ = false;
+  std::uint64_t requests_ = 0;
+
+  // The request being answered.
+  std::string id_;
+  std::string method_;
+  std::string route_;
+  std::uint64_t body_bytes_in_ = 0;
+  Nanos began_{0};
+};
+
+}  // namespace hutch::http

@@ -32,6 +32,7 @@ void for_each_line(std::string_view text, Visit visit) {
 template <class Number>
 Number number_in(std::string_view text) {
   Number number = 0;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }

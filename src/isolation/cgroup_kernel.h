@@ -33,7 +33,8 @@ class CgroupKernel {
 // The processes in a cgroup.procs file. Those outside our pid namespace appear there as 0 and are
 // left out: no signal of ours reaches them.
 std::vector<pid_t> parse_members(std::string_view text);
-// The number behind `key` in a "key value" file such as memory.events; 0 when it is not there.
+// The number behind `key` in a "key value" file such as memory.events, blanks between them skipped;
+// 0 when it is not there.
 std::uint64_t parse_counter(std::string_view text, std::string_view key);
 
 // SIGKILL for every member of the groups, again and again until no new one shows up; gives up after

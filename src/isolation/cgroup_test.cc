@@ -97,6 +97,14 @@ class PlainFiles final : public CgroupKernel {
   }
 };
 
+TEST(CgroupFiles, ReadAsNumbers) {
+  EXPECT_EQ(parse_counter("oom 3\noom_kill 2\n", "oom_kill"), 2U);
+  EXPECT_EQ(parse_counter("oom 3\noom_kill 2\n", "kill"), 0U);
+  EXPECT_EQ(parse_counter("SwapFree:  1 kB\nSwapTotal:       2048 kB\n", "SwapTotal:"), 2048U);
+  EXPECT_EQ(parse_counter("", "max"), 0U);
+  EXPECT_EQ(parse_members("12\n0\n\nx\n13"), (std::vector<pid_t>{12, 13}));
+}
+
 constexpr CgroupLimits kLimits{.memory_bytes = 64U << 20U, .processes = 17, .cpu_quota_us = 50'000};
 
 class CgroupV2Files : public testing::Test {

@@ -152,8 +152,8 @@ def test_the_path_of_an_image_that_is_not_there(tmp_path):
 
 def test_doctor_names_what_can_be_counted(daemon):
     facts = daemon.doctor()
-    first, count = facts["uid_range"]
-    assert first >= 100_000 and count >= 1000
+    assert facts["uid_range"]["first"] >= 100_000 and facts["uid_range"]["count"] >= 1000
+    assert facts["cgroup_prefix"]
     assert facts["cgroup_prefixes"] and all(os.path.isabs(p) for p in facts["cgroup_prefixes"])
     assert len(facts["network_namespaces"]) >= 3
     assert set(facts["processes"]) == set(host.processes(daemon.facts()))

@@ -17,8 +17,8 @@ class Facts:
 
     @classmethod
     def of(cls, doctor):
-        first, count = doctor["uid_range"]
-        return cls(first, count, tuple(doctor["cgroup_prefixes"]))
+        uids = doctor["uid_range"]
+        return cls(uids["first"], uids["count"], tuple(doctor["cgroup_prefixes"]))
 
 
 def _pids():

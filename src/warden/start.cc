@@ -20,6 +20,7 @@
 #include "isolation/cgroup.h"
 #include "isolation/launch.h"
 #include "isolation/mounts.h"
+#include "warden/pid_of.h"
 #include "warden/warden.h"
 #include "warden/zone.h"
 
@@ -30,6 +31,10 @@ extern "C" const char hutch_sitecustomize_end[];
 
 namespace hutch::warden {
 namespace {
+
+// Where the template is mounted, in a mount namespace that nobody else has: every instance may use
+// the same directory. Not below the state directory, which the zone's root cannot enter.
+constexpr const char* kZonePath = "/run/hutch/zone";
 
 // The first message of the warden: whether it stands. A failure in words, cut to fit.
 struct StartReport {
@@ -64,14 +69,14 @@ std::string first_cpuinfo_block() {
   return block.starts_with("processor") ? block.substr(line_end + 1) : block;
 }
 
-plan::PlanHost gather(const WardenOptions& options) {
+plan::PlanHost gather() {
   plan::PlanHost host;
   host.cpus = allowed_cpus();
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   host.open_files_max = files.rlim_max;
   host.cpuinfo_block = first_cpuinfo_block();
-  host.zone_path = options.state_dir + "/zone";
+  host.zone_path = kZonePath;
   return host;
 }
 
@@ -87,7 +92,7 @@ Status write_ledger(const WardenOptions& options, const isolation::CgroupTree& c
   ledger["server_pid"] = server;
   ledger["warden_pid"] = ::getpid();
   ledger["anchor_pid"] = zone.anchor_pid();
-  ledger["launcher_pid"] = zone.launcher_pid();
+  ledger["launcher_pid"] = TRY(pid_of(zone.launcher_pidfd()));
   return sys::write_file_atomic(options.state_dir + "/instance.json",
                                 boost::json::serialize(ledger) + "\n", 0644);
 }
@@ -133,7 +138,7 @@ Result<Cgroups> open_cgroups(const WardenOptions& options, pid_t server) {
 // Everything in order: what fails here is told to whoever typed the command.
 Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& log) {
   const SystemClock clock;
-  const plan::PlanHost host = gather(options);
+  const plan::PlanHost host = gather();
   const plan::Plan plan = TRY(plan::make_plan(options.spec, host));
   const UidRange range = TRY(take_uid_range());
   const Cgroups cgroups = TRY(open_cgroups(options, server));
@@ -146,7 +151,7 @@ Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& l
   spec.guest_program = embedded(hutch_guest_start, hutch_guest_end);
   spec.sitecustomize = embedded(hutch_sitecustomize_start, hutch_sitecustomize_end);
   TRY(isolation::private_mount_namespace());
-  TRY(sys::make_directories(spec.path, 0700));
+  TRY(sys::make_directories(spec.path, 0755));
   TRY(Zone::mount_template(spec, plan));
   Zone zone = TRY(Zone::start(spec, plan));
   TRY(write_ledger(options, *cgroups.tree, range, zone, server));

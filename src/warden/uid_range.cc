@@ -48,6 +48,7 @@ bool taken_by_the_host(std::uint64_t first, std::uint64_t count) {
 }  // namespace
 
 Result<UidRange> take_uid_range() {
+  TRY(sys::make_directories("/run/hutch", 0755));
   TRY(sys::make_directories(kLockDirectory, 0700));
   for (std::uint32_t number = 0; number < kRanges; ++number) {
     const std::uint32_t first = kFirst + number * kCount;

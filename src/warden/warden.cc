@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/sys.h"
+#include "warden/pid_of.h"
 
 namespace hutch::warden {
 namespace {
@@ -50,10 +51,11 @@ int Warden::run() {
   sigaddset(&child, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child, nullptr);
   signals_ = Fd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+  launcher_pid_ = pid_of(zone_.launcher_pidfd()).value_or(-1);
   const bool watching = sys::set_nonblocking(server_.get()) &&
                         watch(server_.get(), 0, Source::server, EPOLLIN) &&
                         watch(zone_.launcher_socket(), 0, Source::launcher, EPOLLIN) &&
-                        watch(zone_.launcher_pidfd(), 0, Source::launcher_end, EPOLLIN) &&
+                        watch(zone_.launcher_pidfd().get(), 0, Source::launcher_end, EPOLLIN) &&
                         watch(zone_.anchor_pidfd(), 0, Source::anchor_end, EPOLLIN) &&
                         watch(signals_.get(), 0, Source::child_signal, EPOLLIN);
   if (!watching) return 70;
@@ -180,7 +182,7 @@ void Warden::reap_strangers() {
     constexpr int kLook = WEXITED | WNOHANG | WNOWAIT | __WALL;
     if (::waitid(P_ALL, 0, &info, kLook) != 0 || info.si_pid == 0) return;
     const pid_t pid = info.si_pid;
-    bool known = pid == zone_.anchor_pid() || pid == zone_.launcher_pid();
+    bool known = pid == zone_.anchor_pid() || pid == launcher_pid_;
     for (const auto& [handle, sandbox] : sandboxes_) {
       known = known || sandbox->init.pid == pid || sandbox->program.pid == pid ||
               sandbox->courier.pid == pid || sandbox->pending_launches > 0;

@@ -127,6 +127,7 @@ class Warden {
     std::vector<Fd> fds;
   };
   std::deque<Outgoing> outbox_;
+  pid_t launcher_pid_ = -1;
   bool stopping_ = false;
   int status_ = 0;
   std::uint64_t last_handle_ = 0;

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "base/sys.h"
+#include "warden/pid_of.h"
 #include "warden/warden.h"
 
 namespace hutch::warden {
@@ -16,19 +16,6 @@ namespace {
 
 constexpr std::uint32_t kFirstSlotId = 10'000;  // ids of the zone below are its own
 constexpr std::chrono::seconds kCourierPatience{30};
-
-// The host's number of a process, for cgroup.procs. Only while its pidfd is held and it is not
-// reaped can this number not have passed to somebody else.
-Result<pid_t> pid_of(const Fd& pidfd) {
-  const std::string text =
-      TRY(sys::read_file("/proc/self/fdinfo/" + std::to_string(pidfd.get()), 4096));
-  const std::size_t at = text.find("Pid:");
-  int pid = -1;
-  if (at == std::string::npos || std::sscanf(text.c_str() + at, "Pid: %d", &pid) != 1 || pid <= 0) {
-    return fail(ErrorCode::sandbox_lost, Step::cgroup_attach, "the process has ended already");
-  }
-  return pid;
-}
 
 Failure failure_of(const Error& error, Step fallback) {
   return {error.step == Step::none ? fallback : error.step, error.sys_errno};

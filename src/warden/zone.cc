@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +93,11 @@ Result<sys::Message> receive_report(int socket, isolation::ActReport* report) {
   return sys::receive_message(socket, std::as_writable_bytes(std::span(report, 1)));
 }
 
+void wait_for(const Fd& pidfd) {
+  siginfo_t info{};
+  ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED | __WALL);
+}
+
 Status go(int socket) {
   const std::byte byte{1};
   return sys::send_message(socket, std::span(&byte, 1), {});
@@ -117,15 +123,17 @@ Status Zone::mount_template(const ZoneSpec& spec, const plan::Plan& plan) {
                                    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-Result<Zone> Zone::start(const ZoneSpec& spec, const plan::Plan& plan) {
-  Zone zone;
-  const Fd program = TRY(sys::memory_file("hutch-guest", spec.guest_program));
-  const Fd block = TRY(sys::memory_file("hutch-plan", plan::encode_plan(plan)));
+// The anchor: pid 1 of the zone. Returns when its program runs.
+Status Zone::start_anchor(const ZoneSpec& spec, const plan::Plan& plan, const Fd& program) {
   const std::string actions = isolation::encode_actions(plan.zone);
   sys::Pipe lifeline = TRY(sys::pipe());
   auto [report, child_report] = TRY(sys::socket_pair(SOCK_SEQPACKET));
-  ZoneChild child{actions.data(), actions.size(), child_report.get(), lifeline.read.get(),
-                  program.get(), -1, -1, -1};
+  ZoneChild child;
+  child.actions = actions.data();
+  child.actions_size = actions.size();
+  child.report = child_report.get();
+  child.lifeline = lifeline.read.get();
+  child.program = program.get();
   const isolation::CloneResult anchor = isolation::clone_process(
       CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
       CLONE_NEWCGROUP);
@@ -134,22 +142,27 @@ Result<Zone> Zone::start(const ZoneSpec& spec, const plan::Plan& plan) {
     return fail(Error{ErrorCode::setup_failed, Step::zone_clone, anchor.sys_errno,
                       "cannot make the namespaces of the sandbox side"});
   }
-  zone.anchor_pidfd_ = Fd(anchor.pidfd);
-  zone.anchor_pid_ = static_cast<pid_t>(anchor.pid);
-  zone.lifeline_ = std::move(lifeline.write);
+  anchor_pidfd_ = Fd(anchor.pidfd);
+  anchor_pid_ = static_cast<pid_t>(anchor.pid);
+  lifeline_ = std::move(lifeline.write);
   child_report.reset();
-  TRY(write_id_maps(zone.anchor_pid_, spec));
+  TRY(write_id_maps(anchor_pid_, spec));
   TRY(go(report.get()));
   isolation::ActReport outcome;
   if (TRY(receive_report(report.get(), &outcome)).size != 0) {
     return fail(report_error(outcome, "the sandbox side cannot be set up"));
   }
+  return {};
+}
 
-  auto [launcher, launcher_end] = TRY(sys::socket_pair(SOCK_SEQPACKET));
-  auto [maker_report, maker_end] = TRY(sys::socket_pair(SOCK_SEQPACKET));
+// A process of the host enters the zone and clones the launcher there, as our child.
+Result<Fd> Zone::clone_launcher(const Fd& program, const Fd& block, const Fd& socket) {
+  auto [report, maker_end] = TRY(sys::socket_pair(SOCK_SEQPACKET));
+  ZoneChild child;
+  child.program = program.get();
   child.report = maker_end.get();
-  child.anchor = zone.anchor_pidfd_.get();
-  child.socket = launcher_end.get();
+  child.anchor = anchor_pidfd_.get();
+  child.socket = socket.get();
   child.plan = block.get();
   const isolation::CloneResult maker = isolation::clone_process(0);
   if (maker.pid == 0) become_launcher_maker(child);
@@ -159,27 +172,51 @@ Result<Zone> Zone::start(const ZoneSpec& spec, const plan::Plan& plan) {
   }
   const Fd maker_pidfd(maker.pidfd);
   maker_end.reset();
-  launcher_end.reset();
-  sys::Message message = TRY(receive_report(maker_report.get(), &outcome));
-  siginfo_t info{};
-  ::waitid(P_PIDFD, static_cast<id_t>(maker.pidfd), &info, WEXITED);
+  isolation::ActReport outcome;
+  sys::Message message = TRY(receive_report(report.get(), &outcome));
+  wait_for(maker_pidfd);
   if (message.size == 0 || outcome.failed_step != Step::none || message.fds.size() != 1) {
     return fail(report_error(outcome, "the launcher cannot be started"));
   }
-  zone.launcher_pidfd_ = std::move(message.fds[0]);
-  zone.launcher_socket_ = std::move(launcher);
+  return std::move(message.fds[0]);
+}
+
+Status Zone::start_launcher(const plan::Plan& plan, const Fd& program) {
+  const Fd block = TRY(sys::memory_file("hutch-plan", plan::encode_plan(plan)));
+  auto [socket, launcher_end] = TRY(sys::socket_pair(SOCK_SEQPACKET));
+  launcher_pidfd_ = TRY(clone_launcher(program, block, launcher_end));
+  launcher_end.reset();
+  launcher_socket_ = std::move(socket);
   plan::LaunchReply ready;
-  message = TRY(sys::receive_message(zone.launcher_socket_.get(),
-                                     std::as_writable_bytes(std::span(&ready, 1))));
+  const sys::Message message = TRY(sys::receive_message(
+      launcher_socket_.get(), std::as_writable_bytes(std::span(&ready, 1))));
   if (message.size != sizeof ready) {
     return fail(ErrorCode::setup_failed, Step::launcher_start, "the launcher ended at its start");
   }
+  return {};
+}
+
+Result<Zone> Zone::start(const ZoneSpec& spec, const plan::Plan& plan) {
+  Zone zone;
+  const Fd program = TRY(sys::memory_file("hutch-guest", spec.guest_program));
+  TRY(zone.start_anchor(spec, plan, program));
+  TRY(zone.start_launcher(plan, program));
   return zone;
 }
 
 void Zone::release() {
   launcher_socket_.reset();
   lifeline_.reset();
+}
+
+// The launcher first: while it is not reaped, the anchor's pid namespace cannot end.
+Zone::~Zone() {
+  release();
+  for (const Fd* pidfd : {&launcher_pidfd_, &anchor_pidfd_}) {
+    if (!*pidfd) continue;
+    ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
+    wait_for(*pidfd);
+  }
 }
 
 }  // namespace hutch::warden

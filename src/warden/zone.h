@@ -28,7 +28,7 @@ struct UidRange {
 Result<UidRange> take_uid_range();
 
 struct ZoneSpec {
-  std::string path;        // an empty directory of the host to mount the template at
+  std::string path;        // a directory of the host to mount the template at; every user may enter it
   std::string image_path;  // erofs file or directory
   bool image_is_file = true;
   std::uint32_t first_id = 0;
@@ -44,23 +44,31 @@ class Zone {
   // Starts anchor and launcher. Children of the caller, which alone may wait for them.
   static Result<Zone> start(const ZoneSpec& spec, const plan::Plan& plan);
 
+  Zone() = default;
+  Zone(Zone&&) = default;
+  Zone& operator=(Zone&&) = delete;
+  // Ends and reaps launcher and anchor.
+  ~Zone();
+
   int launcher_socket() const { return launcher_socket_.get(); }
-  int launcher_pidfd() const { return launcher_pidfd_.get(); }
+  const Fd& launcher_pidfd() const { return launcher_pidfd_; }
   int anchor_pidfd() const { return anchor_pidfd_.get(); }
   pid_t anchor_pid() const { return anchor_pid_; }
-  pid_t launcher_pid() const { return launcher_pid_; }
 
   // Closes the launcher's socket and the anchor's lifeline: both end, and with the anchor everything
   // that still lives in the zone.
   void release();
 
  private:
+  Status start_anchor(const ZoneSpec& spec, const plan::Plan& plan, const Fd& program);
+  Result<Fd> clone_launcher(const Fd& program, const Fd& block, const Fd& socket);
+  Status start_launcher(const plan::Plan& plan, const Fd& program);
+
   Fd lifeline_;
   Fd anchor_pidfd_;
   Fd launcher_pidfd_;
   Fd launcher_socket_;
   pid_t anchor_pid_ = -1;
-  pid_t launcher_pid_ = -1;
 };
 
 }  // namespace hutch::warden

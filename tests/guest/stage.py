@@ -45,13 +45,13 @@ class Interpreter:
 
     def mounts(self):
         if self.root:
-            return sum(
-                (
-                    ["--ro-bind-try", f"{self.root}/{name}", f"/{name}"]
-                    for name in ("usr", "bin", "lib", "lib64", "sbin", "etc", "opt", "var")
-                ),
-                [],
-            )
+            top = ("usr", "bin", "lib", "lib64", "sbin", "etc", "opt/image", "var")
+            binds = [["--ro-bind-try", f"{self.root}/{name}", f"/{name}"] for name in top]
+            # The backend of this tree, not the one that the image was built with.
+            for old in pathlib.Path(self.root).glob("usr/local/lib/python3*/*/hutch_mpl.py"):
+                inside = f"/{old.relative_to(self.root)}"
+                binds.append(["--ro-bind", str(BACKEND / "hutch_mpl.py"), inside])
+            return sum(binds, [])
         top = sorted({"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", *self._prefixes()})
         return sum((["--ro-bind-try", name, name] for name in top), [])
 
@@ -84,8 +84,9 @@ class Stage:
         command += ["--tmpfs", "/tmp"]
         command += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/dev/shm"]
         command += self.interpreter.mounts()
-        command += ["--dir", "/home/sandbox", "--dir", "/code"]
-        command += ["--ro-bind", str(RUNNER), "/opt/hutch", "--ro-bind", str(BACKEND), "/opt/mpl"]
+        command += ["--dir", "/home/sandbox"]
+        command += ["--dir", "/run/code", "--symlink", "run/code", "/code"]
+        command += ["--ro-bind", str(RUNNER), "/opt/hutch", "--ro-bind", str(BACKEND), "/opt/hutch-mpl"]
         command += ["--ro-bind" if self.read_only_work else "--bind", work, "/work"]
         command += ["--chdir", "/work", "--clearenv"]
         base = {

@@ -197,10 +197,11 @@ def _hand_over(directory):
     by name: a stand-in takes that call, tidies up, and is gone before the program's first line.
     """
     loader = _external.SourceFileLoader
+    script_directory = os.path.realpath(os.path.dirname(_PROGRAM))  # CPython resolves links too
 
     def tidy_up(*arguments):
         _external.SourceFileLoader = loader
-        if sys.path[:1] == [os.path.dirname(_PROGRAM)]:
+        if sys.path[:1] == [script_directory]:
             del sys.path[0]
         sys.path.insert(0, directory)
         sys.modules.pop(__name__, None)

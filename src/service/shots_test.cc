@@ -22,10 +22,11 @@ class ShotsTest : public testing::Test {
   template <class Condition>
   [[nodiscard]] bool until(Condition condition) {
     io_.restart();
-    bool late = false;
+    // Its handler may run after this function has returned.
+    const auto late = std::make_shared<bool>(false);
     boost::asio::steady_timer limit(io_, seconds(20));
-    limit.async_wait([&](const boost::system::error_code& ec) { late = !ec; });
-    while (!condition() && !late && io_.run_one() > 0) {
+    limit.async_wait([late](const boost::system::error_code& ec) { *late = !ec; });
+    while (!condition() && !*late && io_.run_one() > 0) {
     }
     limit.cancel();
     return condition();

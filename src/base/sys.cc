@@ -216,6 +216,16 @@ Result<std::size_t> write_some(int fd, std::span<const std::byte> bytes) {
   }
 }
 
+Result<std::size_t> send_some(int socket, std::span<const std::byte> bytes) {
+  for (;;) {
+    const ssize_t put = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (put >= 0) return static_cast<std::size_t>(put);
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) return std::size_t{0};
+    return failed("cannot write to a socket");
+  }
+}
+
 Status make_directories(const std::string& path, mode_t mode) {
   for (std::size_t at = 1; at != std::string::npos;) {
     at = path.find('/', at + 1);

@@ -6,7 +6,6 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <charconv>
 #include <utility>
 
 #include "http/session.h"
@@ -34,35 +33,6 @@ Error listen_error(const ListenAddress& address, const error_code& ec) {
 }
 
 }  // namespace
-
-bool ListenAddress::is_loopback() const {
-  error_code ec;
-  const auto address = boost::asio::ip::make_address(host, ec);
-  return !ec && address.is_loopback();
-}
-
-Result<ListenAddress> parse_listen_address(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
-    return fail(ErrorCode::config, "'" + std::string(text) + "' is not ADDRESS:PORT");
-  }
-  std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  ListenAddress address{.host = host == "localhost" ? "127.0.0.1" : std::string(host)};
-  const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  error_code ec;
-  const auto parsed = boost::asio::ip::make_address(address.host, ec);
-  if (ec || parsed.is_v6() != bracketed) {
-    return fail(ErrorCode::config, "'" + std::string(host) +
-                                       "' is not a numeric address (an IPv6 one goes in brackets)");
-  }
-  if (failed != std::errc() || end != port.data() + port.size() || port.empty()) {
-    return fail(ErrorCode::config, "'" + std::string(port) + "' is not a port (0 to 65535)");
-  }
-  return address;
-}
 
 class Server::Listener : public std::enable_shared_from_this<Listener> {
  public:

@@ -36,12 +36,7 @@ namespace hutch::http {
 struct ListenAddress {
   std::string host = "127.0.0.1";  // a numeric address, without brackets
   std::uint16_t port = 0;          // 0: the kernel chooses
-
-  bool is_loopback() const;
 };
-
-// "127.0.0.1:8700", "[::1]:8700" or "localhost:8700" (which is 127.0.0.1). Fails as config.
-Result<ListenAddress> parse_listen_address(std::string_view text);
 
 struct Limits {
   HeadLimits head;

@@ -533,19 +533,5 @@ TEST_F(ServerTest, SaysWhenItsPortIsTaken) {
   EXPECT_EQ(status.error().code, ErrorCode::address_in_use);
 }
 
-TEST(ListenAddress, ReadsWhatAnOperatorWrites) {
-  EXPECT_EQ(parse_listen_address("127.0.0.1:8700")->port, 8700);
-  EXPECT_EQ(parse_listen_address("localhost:0")->host, "127.0.0.1");
-  EXPECT_EQ(parse_listen_address("[::1]:1")->host, "::1");
-  EXPECT_TRUE(parse_listen_address("[::1]:1")->is_loopback());
-  EXPECT_TRUE(parse_listen_address("127.9.9.9:1")->is_loopback());
-  EXPECT_FALSE(parse_listen_address("0.0.0.0:1")->is_loopback());
-  for (const char* text :
-       {"", "8700", ":8700", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
-        "127.0.0.1:80x", "example.com:80", "::1:80", "[127.0.0.1]:1"}) {
-    EXPECT_FALSE(parse_listen_address(text)) << text;
-  }
-}
-
 }  // namespace
 }  // namespace hutch::http

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "cli/exit_code.h"
 #include "config/state_dir.h"
 #include "image/build.h"
 #include "image/store.h"
@@ -47,11 +48,6 @@ struct Words {
 void say(std::FILE* stream, std::string_view text) {
   fmt::print(stream, "{}\n", text);
   std::fflush(stream);
-}
-
-int report(const Error& error) {
-  say(stderr, "error: " + describe(error));
-  return 1;
 }
 
 // Turns the signals that end a command into a readable descriptor for as long as it lives.
@@ -111,9 +107,7 @@ class Progress {
     painter_.request_stop();
     painter_.join();
   }
-  double seconds() const {
-    return std::chrono::duration<double>(clock_.mono() - start_).count();
-  }
+  double seconds() const { return std::chrono::duration<double>(clock_.mono() - start_).count(); }
 
  private:
   void paint() const {
@@ -141,8 +135,8 @@ int build(const Words& words) {
       .rebuild = words.force ? image::Rebuild::always : image::Rebuild::when_changed,
       .interrupt_fd = interrupts.fd(),
   };
-  const auto built = image::build_image(options, clock,
-                                        [&](std::string_view text) { progress.step(text); });
+  const auto built =
+      image::build_image(options, clock, [&](std::string_view text) { progress.step(text); });
   progress.end();
   if (!built) {
     if (built.error().code != ErrorCode::cancelled) return report(built.error());
@@ -185,8 +179,9 @@ int list(const Words& words) {
     return 0;
   }
   if (images->empty()) {
-    say(stderr, fmt::format("no images in {}; build one with: hutch image build python --state-dir {}",
-                            words.absolute_state_dir(), words.absolute_state_dir()));
+    say(stderr,
+        fmt::format("no images in {}; build one with: hutch image build python --state-dir {}",
+                    words.absolute_state_dir(), words.absolute_state_dir()));
     return 0;
   }
   say(stdout, fmt::format("{:<12} {:<12} {:<20} {:>8} {:>8}  {}", "NAME", "DIGEST", "CREATED",
@@ -211,7 +206,8 @@ int path(const Words& words) {
 
 void add_image_commands(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<Words>();
-  CLI::App* image = app.add_subcommand("image", "Build and list the images that sandboxes start from");
+  CLI::App* image =
+      app.add_subcommand("image", "Build and list the images that sandboxes start from");
   image->require_subcommand(1);
 
   const auto verb = [&](const char* name, const char* about, int (*run)(const Words&)) {
@@ -221,7 +217,8 @@ void add_image_commands(CLI::App& app, int& exit_code) {
     command->callback([words, run, &exit_code] { exit_code = run(*words); });
     return command;
   };
-  CLI::App* build_verb = verb("build", "Build an image, or do nothing when it is up to date", build);
+  CLI::App* build_verb =
+      verb("build", "Build an image, or do nothing when it is up to date", build);
   build_verb->add_option("name", words->name, "Name of the image")->required();
   build_verb->add_option("--recipe", words->recipe, "Directory of the recipe");
   build_verb->add_flag("--force", words->force, "Build even if the recipe has not changed");

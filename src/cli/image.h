@@ -6,9 +6,9 @@
 
 namespace hutch::cli {
 
-// Adds the command `image`. Running one of its verbs sets `exit_code`: 0 done; 1 failed, with one
-// `error:` line on standard error; 128 + signal when a build was interrupted and cleaned up (130
-// for Ctrl-C). `exit_code` has to outlive the parsing of `app`.
+// Adds the command `image`. Running one of its verbs sets `exit_code`, which has to outlive the
+// parsing of `app`: an ExitCode, or 128 + signal when a build was interrupted and has cleaned up
+// behind itself (130 for Ctrl-C).
 void add_image_commands(CLI::App& app, int& exit_code);
 
 }  // namespace hutch::cli

@@ -192,6 +192,7 @@ class Build {
   Result<Exit> spawn(Command command) {
     command.log_path = log_;
     command.interrupt_fd = options_.interrupt_fd;
+    command.on_interrupt = [this] { progress_("interrupted; cleaning up"); };
     Exit ended = TRY(image::run(command));
     if (ended.code == 0) return ended;
     free_after_failure_ = bytes_free(layout_.images);
@@ -203,12 +204,13 @@ class Build {
   std::string failure_text(const Command& command, const Exit& ended) const {
     const std::string last = last_lines(ended.tail, 1);
     if (constexpr std::string_view kMark = "error: "; last.starts_with(kMark)) {
-      return fmt::format("{} (while {}; the whole log is {})", last.substr(kMark.size()), step_, log_);
+      return fmt::format("{} (while {}; the whole log is {})", last.substr(kMark.size()), step_,
+                         log_);
     }
-    return fmt::format("{} failed (exit status {}) while {}; the log {} ends with:\n{}",
-                       command.kind == Command::Kind::namespaced ? "the recipe"
-                                                                 : command.argv.front(),
-                       ended.code, step_, log_, last_lines(ended.tail, kLogLinesShown));
+    return fmt::format(
+        "{} failed (exit status {}) while {}; the log {} ends with:\n{}",
+        command.kind == Command::Kind::namespaced ? "the recipe" : command.argv.front(), ended.code,
+        step_, log_, last_lines(ended.tail, kLogLinesShown));
   }
 
   Result<BuildResult> make() {
@@ -234,10 +236,11 @@ class Build {
   Status run_recipe(const std::string& rootfs) {
     Command command;
     command.kind = Command::Kind::namespaced;
-    command.argv = {"setpriv",    "--pdeathsig",  "KILL",          "unshare",
-                    "--mount",    "--pid",        "--fork",        "--kill-child",
-                    "--mount-proc", "--propagation", "private",
-                    recipe_.directory + "/build", rootfs, layout_.cache, work_ + "/scratch"};
+    command.argv = {"setpriv",       "--pdeathsig",  "KILL",
+                    "unshare",       "--mount",      "--pid",
+                    "--fork",        "--kill-child", "--mount-proc",
+                    "--propagation", "private",      recipe_.directory + "/build",
+                    rootfs,          layout_.cache,  work_ + "/scratch"};
     command.on_line = [this](std::string_view line) { step(line); };
     step("starting");
     TRY(spawn(std::move(command)));
@@ -261,8 +264,13 @@ class Build {
     Command command;
     // Not compressed: the first start after boot is a quarter faster, and a file of the image can
     // be mapped as it lies on disk.
-    command.argv = {"mkfs.erofs", fmt::format("-T{}", kImageTime), fmt::format("-U{}", kImageUuid),
-                    "--all-root", "-x-1", file, rootfs};
+    command.argv = {"mkfs.erofs",
+                    fmt::format("-T{}", kImageTime),
+                    fmt::format("-U{}", kImageUuid),
+                    "--all-root",
+                    "-x-1",
+                    file,
+                    rootfs};
     TRY(spawn(std::move(command)));
     // Gone before anything is synced, or the disk would first have to write a tree nobody needs.
     remove_tree(rootfs);
@@ -324,7 +332,8 @@ std::string human_bytes(std::uint64_t bytes) {
 std::string disk_full_text(std::string_view directory, std::uint64_t bytes_free,
                            std::string_view step) {
   return fmt::format(
-      "no space left in {} ({} free) while {}; nothing but downloads was kept. Free some space there "
+      "no space left in {} ({} free) while {}; nothing but downloads was kept. Free some space "
+      "there "
       "or choose another place with --state-dir, then build again",
       directory, human_bytes(bytes_free), step);
 }

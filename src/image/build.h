@@ -1,5 +1,5 @@
-// Builds an image from its recipe into the store. Owns images/tmp and the build lock for the time of
-// one call; leaves neither on any path. Never touches an image that was published before.
+// Builds an image from its recipe into the store. Owns images/tmp and the build lock for the time
+// of one call; leaves neither on any path. Never touches an image that was published before.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ struct BuildResult {
   bool already_built = false;
 };
 
-// Errors: not_permitted (not root), not_found (no recipe, or a missing tool and the apt line for it),
-// config (image.toml), disk_full (path, bytes free, what to do), cancelled, io (the end of the log).
-// `progress` gets one short line per step.
+// Errors: not_permitted (not root), not_found (no recipe, or a missing tool and the apt line for
+// it), config (image.toml), disk_full (path, bytes free, what to do), cancelled, io (the end of the
+// log). `progress` gets one short line per step.
 Result<BuildResult> build_image(const BuildOptions& options, const Clock& clock,
                                 const std::function<void(std::string_view)>& progress);
 

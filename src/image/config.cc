@@ -150,9 +150,9 @@ class Reader {
     if (!is_image_name(config_.name)) return missing("name");
     if (!config_.python.starts_with('/')) return missing("python");
     if (!config_.profiles.contains(config_.default_profile)) {
-      return fail(config_error(
-          source_, root_.source(),
-          fmt::format("`default_profile` is \"{}\", which is no profile", config_.default_profile)));
+      return fail(config_error(source_, root_.source(),
+                               fmt::format("`default_profile` is \"{}\", which is no profile",
+                                           config_.default_profile)));
     }
     return {};
   }
@@ -180,8 +180,8 @@ bool is_digest(std::string_view text) {
 Result<ImageConfig> parse_image_toml(std::string_view text, std::string_view source) {
   const toml::parse_result parsed = toml::parse(text, source);
   if (!parsed) {
-    return fail(config_error(source, parsed.error().source(),
-                             std::string(parsed.error().description())));
+    return fail(
+        config_error(source, parsed.error().source(), std::string(parsed.error().description())));
   }
   return Reader(source, parsed.table()).read();
 }
@@ -213,15 +213,15 @@ Result<ImageConfig> config_from_json(const json::value& value) {
         json::value_to<std::map<std::string, std::vector<std::string>>>(root.at("profiles"));
     config.default_profile = json::value_to<std::string>(root.at("default_profile"));
     config.build_space_bytes = json::value_to<std::uint64_t>(root.at("build_space_bytes"));
-    config.build_tools =
-        json::value_to<std::map<std::string, std::string>>(root.at("build_tools"));
+    config.build_tools = json::value_to<std::map<std::string, std::string>>(root.at("build_tools"));
     for (const json::value& link : root.at("home_links").as_array()) {
       config.home_links.push_back({json::value_to<std::string>(link.at("path")),
                                    json::value_to<std::string>(link.at("target"))});
     }
     return config;
   } catch (const std::exception& error) {
-    return fail(ErrorCode::config, fmt::format("the image's metadata is damaged: {}", error.what()));
+    return fail(ErrorCode::config,
+                fmt::format("the image's metadata is damaged: {}", error.what()));
   }
 }
 

@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 
 class Sha256 {
  public:
-  Sha256() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-
-  void add(std::string_view bytes) {
-    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
+  Sha256() : context_(EVP_MD_CTX_new()) {
+    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
   }
+
+  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
   // Ends a field, so that two fields never read as one longer field.
   void add_field(std::string_view bytes) {
     add(bytes);
@@ -98,8 +98,7 @@ Result<std::string> tree_digest(const std::string& directory, TreeKind kind, con
   const std::vector<Entry> entries = TRY(list(directory, kind));
   for (const Entry& entry : entries) {
     const fs::path path = fs::path(directory) / entry.name;
-    const bool executable =
-        (entry.status.permissions() & fs::perms::owner_exec) != fs::perms::none;
+    const bool executable = (entry.status.permissions() & fs::perms::owner_exec) != fs::perms::none;
     sum.add_field(entry.name);
     if (fs::is_symlink(entry.status)) {
       std::error_code error;

@@ -1,4 +1,5 @@
-// Finds a recipe: a directory with image.toml and a program `build ROOTFS CACHE WORK`. Never runs it.
+// Finds a recipe: a directory with image.toml and a program `build ROOTFS CACHE WORK`. Never runs
+// it.
 #pragma once
 
 #include <string>

@@ -28,8 +28,7 @@ constexpr std::string_view kSearch = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/s
 
 bool complains_about_space(std::string_view text) {
   constexpr std::array<std::string_view, 4> kWords = {
-      "No space left on device", "Disk quota exceeded", "don't have enough free space",
-      "Errno 28"};
+      "No space left on device", "Disk quota exceeded", "don't have enough free space", "Errno 28"};
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
     return text.find(words) != std::string_view::npos;
   });
@@ -47,8 +46,8 @@ class Attributes {
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
     posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                               POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
   Attributes(const Attributes&) = delete;
   Attributes& operator=(const Attributes&) = delete;
@@ -150,9 +149,9 @@ class Output {
     log_ << bytes << std::flush;
     const std::size_t seen = std::min<std::size_t>(tail_.size(), 64);
     tail_ += bytes;
-    disk_full_ = disk_full_ ||
-                 complains_about_space(std::string_view(tail_).substr(
-                     tail_.size() - bytes.size() - seen));
+    disk_full_ =
+        disk_full_ ||
+        complains_about_space(std::string_view(tail_).substr(tail_.size() - bytes.size() - seen));
     if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
   }
   Exit finish(int code) { return {code, std::move(tail_), disk_full_}; }
@@ -176,8 +175,8 @@ Result<pid_t> start(const Command& command, int out, int err) {
   const FileActions actions(out, err);
   const Attributes attributes;
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, program.c_str(), actions.get(), attributes.get(),
-                                  argv.data(), environ);
+  const int error =
+      ::posix_spawn(&pid, program.c_str(), actions.get(), attributes.get(), argv.data(), environ);
   if (error != 0) return fail(Error{ErrorCode::io, Step::none, error, "cannot start " + program});
   return pid;
 }
@@ -228,6 +227,7 @@ Result<Exit> run(const Command& command) {
     if (ready == 0) break;
     if (ready < 0) continue;
     if (polled[3].revents != 0) {
+      if (command.on_interrupt) command.on_interrupt();
       child.end();
       return fail(ErrorCode::cancelled, "interrupted");
     }

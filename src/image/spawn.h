@@ -15,9 +15,10 @@ struct Command {
   std::vector<std::string> argv;  // argv[0] is looked up in PATH
   std::string log_path;           // standard error is appended here; created when missing
   std::function<void(std::string_view)> on_line;  // one line of standard output, without its end
+  std::function<void()> on_interrupt;             // called before the program is ended
   int interrupt_fd = -1;  // readable: end the program and return `cancelled`; -1: never
-  // The program is `unshare --fork --pid ...`: its child is the init of a pid namespace, and killing
-  // that child takes every process of the namespace along.
+  // The program is `unshare --fork --pid ...`: its child is the init of a pid namespace, and
+  // killing that child takes every process of the namespace along.
   enum class Kind { plain, namespaced } kind = Kind::plain;
 };
 

@@ -62,9 +62,8 @@ std::string Layout::ref_path(std::string_view name) const {
 std::string metadata_text(const Metadata& metadata) {
   json::array packages;
   for (const Package& package : metadata.packages) {
-    packages.push_back({{"kind", package.kind},
-                        {"name", package.name},
-                        {"version", package.version}});
+    packages.push_back(
+        {{"kind", package.kind}, {"name", package.name}, {"version", package.version}});
   }
   const json::value root = {
       {"name", metadata.config.name},
@@ -98,7 +97,8 @@ Result<Metadata> parse_metadata(std::string_view text) {
     }
     return metadata;
   } catch (const std::exception& error) {
-    return fail(ErrorCode::config, fmt::format("the image's metadata is damaged: {}", error.what()));
+    return fail(ErrorCode::config,
+                fmt::format("the image's metadata is damaged: {}", error.what()));
   }
 }
 
@@ -119,8 +119,7 @@ Result<Metadata> read_metadata(std::string_view state_dir, std::string_view name
   }
   if (!text) return fail(std::move(text).error());
   Metadata metadata = TRY(parse_metadata(*text));
-  if (metadata.digest != digest ||
-      !sys::exists(layout.image_path(digest, metadata.format))) {
+  if (metadata.digest != digest || !sys::exists(layout.image_path(digest, metadata.format))) {
     return fail(no_image(state_dir, name_or_digest));
   }
   return metadata;
@@ -175,7 +174,8 @@ Status publish(std::string_view state_dir, const Metadata& metadata, const std::
   }
   TRY(sys::make_directories(layout.refs, 0755));
   TRY(sys::write_file_atomic(layout.metadata_path(metadata.digest), metadata_text(metadata), 0644));
-  return sys::write_file_atomic(layout.ref_path(metadata.config.name), metadata.digest + "\n", 0644);
+  return sys::write_file_atomic(layout.ref_path(metadata.config.name), metadata.digest + "\n",
+                                0644);
 }
 
 }  // namespace hutch::image

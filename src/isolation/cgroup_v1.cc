@@ -272,9 +272,8 @@ class CgroupTreeV1 final : public CgroupTree {
 
   Directories below(const std::string& name) const {
     Directories directories;
-    for (const auto& [controller, root] : roots_) {
-      directories.emplace(controller, root + "/" + name);
-    }
+    const std::string suffix = "/" + name;
+    for (const auto& [controller, root] : roots_) directories.emplace(controller, root + suffix);
     return directories;
   }
 

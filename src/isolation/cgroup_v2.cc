@@ -208,7 +208,7 @@ class CgroupTreeV2 final : public CgroupTree {
   Status hand_down(const std::string& own, const std::string& wanted,
                    const CgroupTreeOptions& options) {
     const std::string control = own + "/cgroup.subtree_control";
-    const Status direct = kernel_.write(control, wanted);
+    Status direct = kernel_.write(control, wanted);
     if (direct || direct.error().sys_errno != EBUSY) return direct;
     // Our own group holds processes: at best only ours, which then make room.
     const std::string aside = root_ + "-server";
@@ -216,7 +216,7 @@ class CgroupTreeV2 final : public CgroupTree {
     for (const pid_t pid : options.own_processes) {
       TRY(kernel_.write(aside + "/cgroup.procs", std::to_string(pid)));
     }
-    const Status again = kernel_.write(control, wanted);
+    Status again = kernel_.write(control, wanted);
     if (again || again.error().sys_errno != EBUSY) return again;
     Error error = again.error();
     error.message = own + " holds processes that are not ours, and so cannot hand controllers " +

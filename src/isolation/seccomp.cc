@@ -140,6 +140,7 @@ Emitter::Label emit_search(Emitter& out, std::span<const Range> ranges) {
 
 std::vector<Range> ranges_of(const FilterPolicy& policy) {
   std::vector<const FilterRule*> sorted;
+  sorted.reserve(policy.rules.size());
   for (const FilterRule& rule : policy.rules) sorted.push_back(&rule);
   std::ranges::sort(sorted, {}, &FilterRule::number);
 

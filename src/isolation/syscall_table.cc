@@ -7,7 +7,7 @@ namespace hutch::isolation {
 namespace {
 
 // clang-format off
-constexpr auto kX86_64 = std::to_array<SyscallEntry>({
+constexpr auto kX86 = std::to_array<SyscallEntry>({
     {0, "read"}, {1, "write"}, {2, "open"}, {3, "close"}, {4, "stat"}, {5, "fstat"}, {6, "lstat"},
     {7, "poll"}, {8, "lseek"}, {9, "mmap"}, {10, "mprotect"}, {11, "munmap"}, {12, "brk"},
     {13, "rt_sigaction"}, {14, "rt_sigprocmask"}, {15, "rt_sigreturn"}, {16, "ioctl"},
@@ -182,7 +182,7 @@ constexpr auto kAarch64 = std::to_array<SyscallEntry>({
 std::span<const SyscallEntry> syscall_table(Arch arch) {
   switch (arch) {
     case Arch::x86_64:
-      return kX86_64;
+      return kX86;
     case Arch::aarch64:
       return kAarch64;
   }

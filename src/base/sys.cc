@@ -17,12 +17,16 @@ constexpr std::size_t kFdsMax = 16;
 
 ErrorCode classify(int number) {
   switch (number) {
-    case ENOENT: return ErrorCode::not_found;
+    case ENOENT:
+      return ErrorCode::not_found;
     case ENOSPC:
-    case EDQUOT: return ErrorCode::disk_full;
+    case EDQUOT:
+      return ErrorCode::disk_full;
     case EACCES:
-    case EPERM: return ErrorCode::not_permitted;
-    default: return ErrorCode::io;
+    case EPERM:
+      return ErrorCode::not_permitted;
+    default:
+      return ErrorCode::io;
   }
 }
 
@@ -172,16 +176,17 @@ Result<Message> receive_message(int socket, std::span<std::byte> buffer) {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
   ssize_t got = 0;
+  // A peer that has closed with our bytes unread makes this call fail once; what it had sent before
+  // is still there to be received.
   do {
     got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   Message message;
   if (got < 0) {
     if (errno == EAGAIN) {
       message.would_block = true;
       return message;
     }
-    if (errno == ECONNRESET) return message;
     return failed("cannot receive a message");
   }
   message.size = static_cast<std::size_t>(got);

@@ -15,9 +15,9 @@ namespace {
 using isolation::ActContext;
 using isolation::ActReport;
 
-constexpr int kStream = 3;          // code socket, courier's stream, or init's report socket
-constexpr int kReport = 4;          // program and courier
-constexpr int kWorkDirectory = 4;   // init, until it is sent
+constexpr int kStream = 3;         // code socket, courier's stream, or init's report socket
+constexpr int kReport = 4;         // program and courier
+constexpr int kWorkDirectory = 4;  // init, until it is sent
 
 ActContext context_for(const GuestPlan& plan, const plan::LaunchRequest& request, int report) {
   ActContext context;

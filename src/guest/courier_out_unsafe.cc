@@ -1,7 +1,7 @@
 // Reads what the program left in its working directory, as the program's own user. The first act is
-// to kill whatever of the program still lives: only then can nothing change while it is read, and no
-// name can be swapped for another between looking and opening. Killing again until nobody is left
-// matters: init may take a moment to reap what was killed before.
+// to kill whatever of the program still lives: only then can nothing change while it is read, and
+// no name can be swapped for another between looking and opening. Killing again until nobody is
+// left matters: init may take a moment to reap what was killed before.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -228,7 +228,8 @@ Entry* list(Walk* walk, int directory, std::size_t* count) {
   std::size_t total = 0;
   const std::size_t names_mark = walk->arena.mark();
   char* first = nullptr;
-  // Names are laid down one after the other, each behind a byte that says whether it is a directory.
+  // Names are laid down one after the other, each behind a byte that says whether it is a
+  // directory.
   for (;;) {
     const long got = syscall(SYS_getdents64, directory, buffer, sizeof buffer);
     if (got <= 0) break;

@@ -1,5 +1,5 @@
-// The launcher: uid 0 of the zone, single-threaded. It makes the network namespace and the init of a
-// sandbox, and clones programs and couriers into a ready one. Every child is the warden's
+// The launcher: uid 0 of the zone, single-threaded. It makes the network namespace and the init of
+// a sandbox, and clones programs and couriers into a ready one. Every child is the warden's
 // (CLONE_PARENT), so the warden alone can wait for it and nobody can stand between an exit status
 // and the one who reports it.
 #include <errno.h>
@@ -35,8 +35,7 @@ std::uint32_t micros_since(timespec* mark) {
   return static_cast<std::uint32_t>(nanos / 1000);
 }
 
-bool told_to_fail([[maybe_unused]] const plan::LaunchRequest& request,
-                  [[maybe_unused]] Step step) {
+bool told_to_fail([[maybe_unused]] const plan::LaunchRequest& request, [[maybe_unused]] Step step) {
 #ifdef HUTCH_TESTING
   return request.fail_step == step;
 #else
@@ -88,8 +87,8 @@ int injected(const plan::LaunchRequest& request, Step step, int error) {
 void make_init(Launcher* launcher, const plan::LaunchRequest& request, const int* fds, Made* made) {
   timespec mark{};
   clock_gettime(CLOCK_MONOTONIC, &mark);
-  int error = injected(request, Step::network_create,
-                       isolation::leave_into_new_namespaces(CLONE_NEWNET));
+  int error =
+      injected(request, Step::network_create, isolation::leave_into_new_namespaces(CLONE_NEWNET));
   if (failed(made, Step::network_create, error)) return;
   error = injected(request, Step::network_loopback, isolation::loopback_up());
   made->reply.network_us = micros_since(&mark);
@@ -113,8 +112,8 @@ void make_inside(Launcher* launcher, const plan::LaunchRequest& request, const i
                  Made* made) {
   timespec mark{};
   clock_gettime(CLOCK_MONOTONIC, &mark);
-  int error = injected(request, Step::program_join_pid,
-                       isolation::enter_namespaces(fds[1], CLONE_NEWPID));
+  int error =
+      injected(request, Step::program_join_pid, isolation::enter_namespaces(fds[1], CLONE_NEWPID));
   if (!failed(made, Step::program_join_pid, error)) {
     made->child = isolation::clone_process(CLONE_PARENT);
     if (made->child.pid == 0) {
@@ -157,7 +156,8 @@ void serve(Launcher* launcher, const plan::LaunchRequest& request, int* fds, int
 void run_launcher() {
   Launcher launcher;
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  // Whoever started the server may have ignored or blocked signals; sandboxes must not inherit that.
+  // Whoever started the server may have ignored or blocked signals; sandboxes must not inherit
+  // that.
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   sigset_t nothing;
   sigemptyset(&nothing);
@@ -175,7 +175,8 @@ void run_launcher() {
     plan::LaunchRequest request{};
     int fds[kMessageFdsMax];
     int fd_count = 0;
-    const long got = receive_packet(plan::kLauncherSocket, &request, sizeof request, fds, &fd_count);
+    const long got =
+        receive_packet(plan::kLauncherSocket, &request, sizeof request, fds, &fd_count);
     if (got == 0) _exit(0);
     if (got != static_cast<long>(sizeof request)) _exit(70);
     serve(&launcher, request, fds, fd_count);

@@ -1,5 +1,5 @@
-// Buffered whole reads and writes on the courier's stream socket, and memory that is only ever given
-// back in the order opposite to taking. No allocation by malloc.
+// Buffered whole reads and writes on the courier's stream socket, and memory that is only ever
+// given back in the order opposite to taking. No allocation by malloc.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ struct ActContext {
   int kept = -1;        // open_directory leaves its descriptor here
   Placement placed[kPlacedMax]{};
   int placed_count = 0;
-  bool null_stdin = false;  // /dev/null becomes 0 as well
+  bool null_stdin = false;   // /dev/null becomes 0 as well
   bool null_output = false;  // and 1 and 2
   std::uint64_t cpu_mask[kCpuWords]{};
   sock_fprog filters[3]{};  // by FilterKind

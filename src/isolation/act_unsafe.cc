@@ -1,5 +1,3 @@
-#include "isolation/act.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +15,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "isolation/act.h"
 
 namespace hutch::isolation {
 namespace {
@@ -60,8 +60,7 @@ int bind_readonly(const char* target) {
 int remount_readonly(const char* target) {
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
-  return result_of(
-      syscall(SYS_mount_setattr, AT_FDCWD, target, 0, &attributes, sizeof attributes));
+  return result_of(syscall(SYS_mount_setattr, AT_FDCWD, target, 0, &attributes, sizeof attributes));
 }
 
 int make_directory(const RawAction& action) {
@@ -96,8 +95,8 @@ int place_descriptors(ActContext* context, unsigned close_from) {
   int high[kPlacedMax];
   for (int i = 0; i < context->placed_count; ++i) {
     const int from = context->placed[i].from;
-    high[i] = fcntl(from == kKeptDirectory ? context->kept : from, F_DUPFD_CLOEXEC,
-                    kFirstFreeDescriptor);
+    high[i] =
+        fcntl(from == kKeptDirectory ? context->kept : from, F_DUPFD_CLOEXEC, kFirstFreeDescriptor);
     if (high[i] < 0) return errno;
   }
   if (context->null_stdin) {
@@ -185,8 +184,7 @@ int self_check(uid_t identity, int first_descriptor) {
 }
 
 int set_affinity(const ActContext& context) {
-  return result_of(
-      syscall(SYS_sched_setaffinity, 0, sizeof context.cpu_mask, context.cpu_mask));
+  return result_of(syscall(SYS_sched_setaffinity, 0, sizeof context.cpu_mask, context.cpu_mask));
 }
 
 int set_rlimit(const RawAction& action) {
@@ -195,8 +193,8 @@ int set_rlimit(const RawAction& action) {
 }
 
 int join_namespaces(int init_pidfd) {
-  constexpr int kAll = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
-                       CLONE_NEWCGROUP;
+  constexpr int kAll =
+      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP;
   return result_of(setns(init_pidfd, kAll));
 }
 
@@ -212,13 +210,20 @@ int act_mount(const RawAction& action) {
     }
     case Op::make_private:
       return result_of(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
-    case Op::bind: return bind(action, false);
-    case Op::bind_optional: return bind(action, true);
-    case Op::bind_readonly: return bind_readonly(action.t);
-    case Op::remount_readonly: return remount_readonly(action.t);
-    case Op::enter_root: return enter_root(action.t);
-    case Op::detach_old_root: return detach_old_root();
-    default: return ENOSYS;
+    case Op::bind:
+      return bind(action, false);
+    case Op::bind_optional:
+      return bind(action, true);
+    case Op::bind_readonly:
+      return bind_readonly(action.t);
+    case Op::remount_readonly:
+      return remount_readonly(action.t);
+    case Op::enter_root:
+      return enter_root(action.t);
+    case Op::detach_old_root:
+      return detach_old_root();
+    default:
+      return ENOSYS;
   }
 }
 
@@ -226,16 +231,21 @@ int act_identity(const RawAction& action, ActContext* context) {
   switch (action.op) {
     case Op::set_identity:
       return set_identity(static_cast<gid_t>(action.a), static_cast<uid_t>(action.b));
-    case Op::drop_bounding_set: return drop_bounding_set();
-    case Op::drop_capabilities: return drop_capabilities();
-    case Op::no_new_privs: return result_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    case Op::set_dumpable: return result_of(prctl(PR_SET_DUMPABLE, action.a, 0, 0, 0));
+    case Op::drop_bounding_set:
+      return drop_bounding_set();
+    case Op::drop_capabilities:
+      return drop_capabilities();
+    case Op::no_new_privs:
+      return result_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    case Op::set_dumpable:
+      return result_of(prctl(PR_SET_DUMPABLE, action.a, 0, 0, 0));
     case Op::self_check:
       return self_check(static_cast<uid_t>(action.a), static_cast<int>(action.b));
     case Op::install_filter:
       return result_of(
           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &context->filters[action.a]));
-    default: return act_mount(action);
+    default:
+      return act_mount(action);
   }
 }
 
@@ -269,25 +279,41 @@ int act(const RawAction& action, ActContext* context) {
   if (context->fail_step != Step::none && context->fail_step == action.step) return EIO;
 #endif
   switch (action.op) {
-    case Op::session: return result_of(setsid());
-    case Op::await_go: return await_go(context->report);
-    case Op::unshare: return result_of(unshare(static_cast<int>(action.a)));
-    case Op::make_directory: return make_directory(action);
-    case Op::make_symlink: return result_of(symlink(action.s, action.t));
-    case Op::set_hostname: return result_of(sethostname(action.s, strlen(action.s)));
-    case Op::write_control: return write_control(action.t, action.s);
-    case Op::change_directory: return result_of(chdir(action.t));
-    case Op::open_directory: return open_directory(action.t, context);
+    case Op::session:
+      return result_of(setsid());
+    case Op::await_go:
+      return await_go(context->report);
+    case Op::unshare:
+      return result_of(unshare(static_cast<int>(action.a)));
+    case Op::make_directory:
+      return make_directory(action);
+    case Op::make_symlink:
+      return result_of(symlink(action.s, action.t));
+    case Op::set_hostname:
+      return result_of(sethostname(action.s, strlen(action.s)));
+    case Op::write_control:
+      return write_control(action.t, action.s);
+    case Op::change_directory:
+      return result_of(chdir(action.t));
+    case Op::open_directory:
+      return open_directory(action.t, context);
     case Op::place_descriptors:
       return place_descriptors(context, static_cast<unsigned>(action.a));
-    case Op::set_rlimit: return set_rlimit(action);
-    case Op::set_affinity: return set_affinity(*context);
+    case Op::set_rlimit:
+      return set_rlimit(action);
+    case Op::set_affinity:
+      return set_affinity(*context);
     case Op::join_session_keyring:
       return result_of(syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
-    case Op::set_umask: umask(static_cast<mode_t>(action.a)); return 0;
-    case Op::join_namespaces: return join_namespaces(context->init_pidfd);
-    case Op::execute: return result_of(execve(action.s, context->argv, context->envp));
-    default: return act_identity(action, context);
+    case Op::set_umask:
+      umask(static_cast<mode_t>(action.a));
+      return 0;
+    case Op::join_namespaces:
+      return join_namespaces(context->init_pidfd);
+    case Op::execute:
+      return result_of(execve(action.s, context->argv, context->envp));
+    default:
+      return act_identity(action, context);
   }
 }
 

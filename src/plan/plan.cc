@@ -19,18 +19,19 @@ using isolation::Op;
 
 constexpr std::int64_t kUser = 1000;  // the program, inside its own user namespace
 constexpr int kFirstClosed = 5;       // program and courier keep 0..4, init keeps 3 and 4
-constexpr int kZoneFirstClosed = 6;   // the anchor keeps its lifeline, program and report until exec
-constexpr std::uint64_t kOwnInodes = 16;  // directories and links that are ours, not the tenant's
+constexpr int kZoneFirstClosed = 6;  // the anchor keeps its lifeline, program and report until exec
+// What we make ourselves in the scratch file system: its root, five directories, the script.
+constexpr std::uint64_t kOwnInodes = 7;
 constexpr std::int64_t kScratchFlags = MS_NOSUID | MS_NODEV;
 
 // Files and directories of /proc that tell about the host or reach into it. Empty files and
 // directories take their place; entries that this kernel does not have are skipped.
 constexpr const char* kMaskedFiles[] = {
-    "interrupts", "kcore",      "keys",        "key-users",    "kmsg",      "kpagecgroup",
-    "kpagecount", "kpageflags", "latency_stats", "sched_debug", "slabinfo", "timer_list",
-    "timer_stats", "vmallocinfo", "config.gz",  "partitions",   "cmdline",  "kallsyms",
-    "iomem",      "ioports",    "modules",     "buddyinfo",    "pagetypeinfo", "diskstats",
-    "schedstat",  "softirqs",   "mdstat",      "bootconfig",   "execdomains"};
+    "interrupts",  "kcore",       "keys",          "key-users",   "kmsg",         "kpagecgroup",
+    "kpagecount",  "kpageflags",  "latency_stats", "sched_debug", "slabinfo",     "timer_list",
+    "timer_stats", "vmallocinfo", "config.gz",     "partitions",  "cmdline",      "kallsyms",
+    "iomem",       "ioports",     "modules",       "buddyinfo",   "pagetypeinfo", "diskstats",
+    "schedstat",   "softirqs",    "mdstat",        "bootconfig",  "execdomains"};
 constexpr const char* kMaskedDirectories[] = {"acpi", "asound", "scsi", "pressure", "driver"};
 constexpr const char* kReadOnly[] = {"bus", "fs", "irq", "sys", "sysrq-trigger", "tty", "mtrr"};
 
@@ -67,26 +68,33 @@ std::vector<Action> zone_actions(const PlanHost& host) {
   };
 }
 
+std::vector<Action> home_link_actions(const PlanSpec& spec) {
+  std::vector<Action> list;
+  std::vector<std::string> made;
+  for (const auto& [path, target] : spec.home_links) {
+    for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+      const std::string parent = "/S/home/" + path.substr(0, at);
+      if (std::find(made.begin(), made.end(), parent) != made.end()) continue;
+      list.push_back(directory(Step::home_links, parent, 0755, kUser));
+      made.push_back(parent);
+    }
+    list.push_back(on(Step::home_links, Op::make_symlink, "/S/home/" + path, target));
+  }
+  return list;
+}
+
 void add_scratch(const PlanSpec& spec, std::vector<Action>* list) {
-  const std::string options = "size=" + std::to_string(spec.disk_bytes) +
-                              ",nr_inodes=" + std::to_string(spec.inodes + kOwnInodes) +
-                              ",mode=0755";
+  const std::vector<Action> links = home_link_actions(spec);
+  const std::string options =
+      "size=" + std::to_string(spec.disk_bytes) +
+      ",nr_inodes=" + std::to_string(spec.inodes + kOwnInodes + links.size()) + ",mode=0755";
   list->push_back(on(Step::scratch_mount, Op::mount_tmpfs, "/S", options, kScratchFlags));
   list->push_back(directory(Step::scratch_dirs, "/S/work", 0755, kUser));
   list->push_back(directory(Step::scratch_dirs, "/S/home", 0755, kUser));
   list->push_back(directory(Step::scratch_dirs, "/S/tmp", 01777, 0));
   list->push_back(directory(Step::scratch_dirs, "/S/run", 01777, 0));
   list->push_back(directory(Step::scratch_dirs, "/S/run/code", 0755, kUser));
-  std::vector<std::string> made;
-  for (const auto& [path, target] : spec.home_links) {
-    for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
-      const std::string parent = "/S/home/" + path.substr(0, at);
-      if (std::find(made.begin(), made.end(), parent) != made.end()) continue;
-      list->push_back(directory(Step::home_links, parent, 0755, kUser));
-      made.push_back(parent);
-    }
-    list->push_back(on(Step::home_links, Op::make_symlink, "/S/home/" + path, target));
-  }
+  list->insert(list->end(), links.begin(), links.end());
   list->push_back(on(Step::scratch_binds, Op::bind, "/R/work", "/S/work"));
   list->push_back(on(Step::scratch_binds, Op::bind, "/R/home/sandbox", "/S/home"));
   list->push_back(on(Step::scratch_binds, Op::bind, "/R/tmp", "/S/tmp"));
@@ -109,12 +117,12 @@ void add_proc(const Plan& plan, std::vector<Action>* list) {
         on(Step::user_limits, Op::write_control, std::string("/R/proc/sys/user/") + name, value));
   }
   for (const char* name : kMaskedFiles) {
-    list->push_back(on(Step::proc_mask, Op::bind_optional, std::string("/R/proc/") + name,
-                       "/E/empty"));
+    list->push_back(
+        on(Step::proc_mask, Op::bind_optional, std::string("/R/proc/") + name, "/E/empty"));
   }
   for (const char* name : kMaskedDirectories) {
-    list->push_back(on(Step::proc_mask, Op::bind_optional, std::string("/R/proc/") + name,
-                       "/E/nothing"));
+    list->push_back(
+        on(Step::proc_mask, Op::bind_optional, std::string("/R/proc/") + name, "/E/nothing"));
   }
   for (const char* name : kReadOnly) {
     list->push_back(on(Step::proc_readonly, Op::bind_readonly, std::string("/R/proc/") + name));
@@ -167,8 +175,8 @@ std::vector<Action> entering_actions() {
 }
 
 std::vector<Action> rlimit_actions(const PlanSpec& spec, const PlanHost& host) {
-  const auto open_files = static_cast<std::int64_t>(
-      std::min<std::uint64_t>(spec.open_files, host.open_files_max));
+  const auto open_files =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(spec.open_files, host.open_files_max));
   const auto limit = [](std::int64_t resource, std::int64_t soft, std::int64_t hard) {
     return step(Step::program_rlimits, Op::set_rlimit, resource, soft, hard);
   };

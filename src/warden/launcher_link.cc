@@ -13,8 +13,8 @@ Status LauncherLink::send(std::uint64_t handle, const plan::LaunchRequest& reque
 
 Result<LauncherLink::Answer> LauncherLink::receive() {
   Answer answer;
-  sys::Message message = TRY(
-      sys::receive_message(socket_, std::as_writable_bytes(std::span(&answer.reply, 1))));
+  sys::Message message =
+      TRY(sys::receive_message(socket_, std::as_writable_bytes(std::span(&answer.reply, 1))));
   if (message.size != sizeof answer.reply || message.fds.size() > 1 || pending_.empty()) {
     return fail(ErrorCode::sandbox_lost, Step::launcher_start, "the launcher has ended");
   }

@@ -13,11 +13,12 @@
 namespace hutch::warden {
 
 enum class Ask : std::uint32_t {
-  create = 1,   // make a sandbox with a waiting program: image, profile
-  arm = 2,      // the deadline of the program starts now: timeout_ms
-  stop = 3,     // kill the program now (the caller has left)
-  files_in = 4,   // start a courier that writes files; the program must be waiting, not armed
-  files_out = 5,  // start a courier that kills what is left, then reads files; the program has ended
+  create = 1,    // make a sandbox with a waiting program: image, profile
+  arm = 2,       // the deadline of the program starts now: timeout_ms
+  stop = 3,      // kill the program now (the caller has left)
+  files_in = 4,  // start a courier that writes files; the program must be waiting, not armed
+  files_out =
+      5,        // start a courier that kills what is left, then reads files; the program has ended
   destroy = 6,  // tear the sandbox down, whatever state it is in
 };
 
@@ -31,24 +32,24 @@ struct Request {
 };
 
 enum class Tell : std::uint32_t {
-  created = 1,       // 3 descriptors: code socket (stream), stdout pipe, stderr pipe; timings
-  failed = 2,        // create did not work: step, sys_errno; nothing is left of it
-  ended = 3,         // the program was reaped: the fields below. Once a sandbox
-  courier = 4,       // 1 descriptor: the server's end of the courier's stream socket
+  created = 1,         // 3 descriptors: code socket (stream), stdout pipe, stderr pipe; timings
+  failed = 2,          // create did not work: step, sys_errno; nothing is left of it
+  ended = 3,           // the program was reaped: the fields below. Once a sandbox
+  courier = 4,         // 1 descriptor: the server's end of the courier's stream socket
   courier_failed = 5,  // the courier could not be started: step, sys_errno
   courier_ended = 6,   // the courier was reaped: by_signal, status
-  destroyed = 7,     // nothing is left of the sandbox, or it is quarantined (flag)
+  destroyed = 7,       // nothing is left of the sandbox, or it is quarantined (flag)
 };
 
 enum ReportFlag : std::uint32_t {
-  kTimedOut = 1U << 0U,        // the warden killed it at its deadline
-  kStopped = 1U << 1U,         // the warden killed it because of `stop` or `destroy`
-  kMemoryKilled = 1U << 2U,    // the kernel's out-of-memory killer was at work in this sandbox
-  kProcessDenied = 1U << 3U,   // the kernel refused a process or thread at the limit
-  kDiskFull = 1U << 4U,        // no free block in the scratch file system at the end
-  kInodesFull = 1U << 5U,      // no free inode there at the end
-  kWorkEmpty = 1U << 6U,       // the working directory has no entry at all
-  kQuarantined = 1U << 7U,     // destroyed: something would not die; the slot is not reused yet
+  kTimedOut = 1U << 0U,       // the warden killed it at its deadline
+  kStopped = 1U << 1U,        // the warden killed it because of `stop` or `destroy`
+  kMemoryKilled = 1U << 2U,   // the kernel's out-of-memory killer was at work in this sandbox
+  kProcessDenied = 1U << 3U,  // the kernel refused a process or thread at the limit
+  kDiskFull = 1U << 4U,       // no free block in the scratch file system at the end
+  kInodesFull = 1U << 5U,     // no free inode there at the end
+  kWorkEmpty = 1U << 6U,      // the working directory has no entry at all
+  kQuarantined = 1U << 7U,    // destroyed: something would not die; the slot is not reused yet
 };
 
 struct Report {

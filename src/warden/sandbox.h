@@ -55,23 +55,25 @@ struct Sandbox {
   Fd stream;
 
   bool created_told = false;
-  bool executed = false;       // the program's report socket has closed: its exec worked
-  bool closing = false;        // being torn down
-  bool failed = false;         // tell `failed` at the end instead of `destroyed`
+  bool executed = false;  // the program's report socket has closed: its exec worked
+  bool closing = false;   // being torn down
+  bool failed = false;    // tell `failed` at the end instead of `destroyed`
   bool quarantined = false;
   std::uint32_t pending_launches = 0;  // requests at the launcher that still come back
   Failure failure;
-  std::uint32_t flags = 0;     // ReportFlag
-  Report ended;                // kept until the end of the program is told
+  std::uint32_t flags = 0;  // ReportFlag
+  Report ended;             // kept until the end of the program is told
   std::vector<std::pair<Step, std::uint32_t>> timings;
 
   bool armed = false;
   Nanos armed_at{0};
-  Nanos deadline{0};           // 0: none
-  Nanos kill_at{0};            // 0: none; the signal that cannot be refused
+  Nanos deadline{0};  // 0: none
+  Nanos kill_at{0};   // 0: none; the signal that cannot be refused
   Nanos courier_deadline{0};
+  Nanos memory_check_at{0};  // 0: none; the next look at the counter of memory kills
+  std::uint32_t memory_checks_left = 0;
   Nanos close_started{0};
-  Nanos retry_at{0};           // 0: none; the next try to remove the cgroup
+  Nanos retry_at{0};  // 0: none; the next try to remove the cgroup
 };
 
 }  // namespace hutch::warden

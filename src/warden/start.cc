@@ -1,6 +1,7 @@
 #include "warden/start.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-
 #include <cstring>
 
 #include "base/clock.h"
@@ -118,7 +118,7 @@ Result<Cgroups> open_cgroups(const WardenOptions& options, pid_t server) {
   groups.kernel = std::make_unique<isolation::CgroupKernel>();
   const auto layout = TRY(isolation::detect_cgroups(*groups.kernel, ""));
   isolation::CgroupTreeOptions tree_options;
-  tree_options.instance = "hutch-" + options.instance;
+  tree_options.instance = options.instance;
   tree_options.swap_bytes = swap_bytes();
   tree_options.own_processes = {server, ::getpid()};
   groups.tree = TRY(isolation::open_cgroup_tree(*groups.kernel, layout, tree_options));
@@ -126,13 +126,12 @@ Result<Cgroups> open_cgroups(const WardenOptions& options, pid_t server) {
   constexpr int kRoundsMax = 500;
   for (int round = 0; round < kRoundsMax; ++round) {
     if (TRY(groups.tree->sweep("")) == 0) return groups;
-    // Killed processes need a moment to be gone; nothing is served yet that this could delay.
-    const timespec pause{0, 10'000'000};
-    ::nanosleep(&pause, nullptr);
+    // Killed processes need a moment to be gone, and a v1 group has nothing to wait on.
+    ::poll(nullptr, 0, 10);
   }
-  return fail(ErrorCode::setup_failed, Step::cgroup_root,
-              "sandboxes of an earlier server are still dying in " +
-                  groups.tree->directories().front());
+  return fail(
+      ErrorCode::setup_failed, Step::cgroup_root,
+      "sandboxes of an earlier server are still dying in " + groups.tree->directories().front());
 }
 
 // Everything in order: what fails here is told to whoever typed the command.
@@ -148,6 +147,7 @@ Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& l
   spec.image_is_file = options.image_is_file;
   spec.first_id = range.first;
   spec.id_count = range.count;
+  spec.fail_step = options.fail_step;
   spec.guest_program = embedded(hutch_guest_start, hutch_guest_end);
   spec.sitecustomize = embedded(hutch_sitecustomize_start, hutch_sitecustomize_end);
   TRY(isolation::private_mount_namespace());
@@ -211,8 +211,8 @@ Result<WardenConnection> start_warden(const WardenOptions& options) {
     return fail(ErrorCode::warden_gone, "the privileged process ended at its start");
   }
   report.message[sizeof report.message - 1] = '\0';
-  return fail(Error{static_cast<ErrorCode>(report.code), report.step, report.sys_errno,
-                    report.message});
+  return fail(
+      Error{static_cast<ErrorCode>(report.code), report.step, report.sys_errno, report.message});
 }
 
 }  // namespace hutch::warden

@@ -15,10 +15,10 @@ struct WardenConnection {
 };
 
 // Forks the warden and returns when it is ready to make sandboxes: cgroups made and swept, image
-// mounted, anchor and launcher running. The caller is root and single-threaded. The warden keeps the
-// caller's standard error for its log and inherits every lock of the state directory; it ends, and
-// everything it made with it, when the socket closes.
-// Errors: whatever its start failed as (not_permitted, unsupported_host, setup_failed with a step).
+// mounted, anchor and launcher running. The caller is root and single-threaded. The warden keeps
+// the caller's standard error for its log and inherits every lock of the state directory; it ends,
+// and everything it made with it, when the socket closes. Errors: whatever its start failed as
+// (not_permitted, unsupported_host, setup_failed with a step).
 Result<WardenConnection> start_warden(const WardenOptions& options);
 
 }  // namespace hutch::warden

@@ -1,7 +1,7 @@
-// The privileged half of a running Hutch: takes requests of the closed vocabulary, makes, watches and
-// ends sandboxes, and reports. Single-threaded, one event loop; it parses nothing but fixed-size
-// messages. It is the parent of every init, program and courier, so the exit status it reports is
-// the one that the kernel gave to the real parent.
+// The privileged half of a running Hutch: takes requests of the closed vocabulary, makes, watches
+// and ends sandboxes, and reports. Single-threaded, one event loop; it parses nothing but
+// fixed-size messages. It is the parent of every init, program and courier, so the exit status it
+// reports is the one that the kernel gave to the real parent.
 #pragma once
 
 #include <cstdint>
@@ -95,6 +95,7 @@ class Warden {
   void on_init_end(Sandbox* sandbox);
   void on_courier_end(Sandbox* sandbox);
   void on_memory_event(Sandbox* sandbox);
+  void check_memory(Sandbox* sandbox, Nanos now);
   void on_deadline(Sandbox* sandbox, Nanos now);
   void fail_sandbox(Sandbox* sandbox, Failure failure);
   void close_sandbox(Sandbox* sandbox);

@@ -18,6 +18,8 @@ namespace {
 // What asks the interpreter to write out what it has buffered; see sitecustomize.py.
 constexpr int kFlushSignal = 64;
 constexpr std::chrono::milliseconds kFlushPatience{40};
+constexpr std::uint32_t kMemoryChecks = 50;
+constexpr std::chrono::milliseconds kMemoryCheckEvery{10};
 constexpr std::chrono::seconds kClosePatience{2};
 constexpr std::chrono::milliseconds kRetryEvery{5};
 constexpr std::chrono::seconds kQuarantineRetryEvery{1};
@@ -75,6 +77,9 @@ void Warden::on_deadline(Sandbox* sandbox, Nanos now) {
     sandbox->kill_at = Nanos{0};
     send_signal(sandbox->program, SIGKILL);
   }
+  if (sandbox->memory_check_at.count() != 0 && now >= sandbox->memory_check_at) {
+    check_memory(sandbox, now);
+  }
   if (sandbox->courier_deadline.count() != 0 && now >= sandbox->courier_deadline) {
     sandbox->courier_deadline = Nanos{0};
     send_signal(sandbox->courier, SIGKILL);
@@ -85,15 +90,26 @@ void Warden::on_deadline(Sandbox* sandbox, Nanos now) {
   }
 }
 
-// The kernel's killer takes one process; a program that lost a part of itself is not the program
-// that was sent, so all of it ends. cgroup v2 does the same by itself (memory.oom.group).
+// v1 wakes us when the kernel begins to look for a victim, which is before it counts the kill.
 void Warden::on_memory_event(Sandbox* sandbox) {
   std::array<std::byte, 4096> drained{};
   ignore_error(sys::read_some(sandbox->memory_kills.get(), drained));
-  if (sandbox->cgroup->counters().memory_kills == 0) return;
+  sandbox->memory_checks_left = kMemoryChecks;
+  check_memory(sandbox, clock_.mono());
+}
+
+// The kernel's killer takes one process; a program that lost a part of itself is not the program
+// that was sent, so all of it ends. cgroup v2 does the same by itself (memory.oom.group).
+void Warden::check_memory(Sandbox* sandbox, Nanos now) {
+  sandbox->memory_check_at = Nanos{0};
   if (sandbox->phase != Phase::running || (sandbox->flags & kMemoryKilled) != 0) return;
-  sandbox->flags |= kMemoryKilled;
-  send_signal(sandbox->program, SIGKILL);
+  if (sandbox->cgroup->counters().memory_kills > 0) {
+    sandbox->flags |= kMemoryKilled;
+    send_signal(sandbox->program, SIGKILL);
+  } else if (sandbox->memory_checks_left > 0) {
+    --sandbox->memory_checks_left;
+    sandbox->memory_check_at = now + kMemoryCheckEvery;
+  }
 }
 
 // Numbers only: the working directory is the tenant's, and no name in it is ever looked at here.
@@ -199,6 +215,7 @@ void Warden::close_sandbox(Sandbox* sandbox) {
   sandbox->deadline = Nanos{0};
   sandbox->kill_at = Nanos{0};
   sandbox->courier_deadline = Nanos{0};
+  sandbox->memory_check_at = Nanos{0};
   sandbox->code.reset();
   sandbox->out.reset();
   sandbox->err.reset();
@@ -215,13 +232,13 @@ void Warden::advance_close(Sandbox* sandbox) {
   const bool alive = sandbox->program.alive() || sandbox->courier.alive() || sandbox->init.alive();
   // The launcher may have ended with a request unanswered.
   const bool awaited = sandbox->pending_launches > 0 && !stopping_;
-  const bool removed = !alive && !awaited &&
-                       (sandbox->cgroup == nullptr || sandbox->cgroup->remove().has_value());
+  const bool removed =
+      !alive && !awaited && (sandbox->cgroup == nullptr || sandbox->cgroup->remove().has_value());
   if (!removed) {
     const Nanos now = clock_.mono();
     if (now - sandbox->close_started > kClosePatience) quarantine(sandbox);
-    sandbox->retry_at = now + (sandbox->quarantined ? Nanos(kQuarantineRetryEvery)
-                                                    : Nanos(kRetryEvery));
+    sandbox->retry_at =
+        now + (sandbox->quarantined ? Nanos(kQuarantineRetryEvery) : Nanos(kRetryEvery));
     return;
   }
   finished_.push_back(sandbox->handle);

@@ -26,9 +26,10 @@ void add_timings(Sandbox* sandbox, const isolation::ActReport& report) {
   for (int i = 0; i < count; ++i) sandbox->timings.emplace_back(report.steps[i], report.micros[i]);
 }
 
-Status go(const Child& child) {
+// A child that has failed before its go has closed its end: its report or its end says why.
+void go(const Child& child) {
   const std::byte byte{1};
-  return sys::send_message(child.report.get(), std::span(&byte, 1), {});
+  ignore_error(sys::send_message(child.report.get(), std::span(&byte, 1), {}));
 }
 
 }  // namespace
@@ -169,14 +170,16 @@ Status Warden::adopt(Sandbox* sandbox, Child* child, Fd pidfd, Source end) {
   TRY(sandbox->cgroup->attach(child->pid));
   sandbox->timings.emplace_back(
       Step::cgroup_attach, static_cast<std::uint32_t>((clock_.mono() - started).count() / 1000));
-  return go(*child);
+  go(*child);
+  return {};
 }
 
 void Warden::on_init_report(Sandbox* sandbox) {
   isolation::ActReport report;
   auto message = sys::receive_message(sandbox->init.report.get(),
                                       std::as_writable_bytes(std::span(&report, 1)));
-  if (sandbox->phase != Phase::init_setup || !message || message->size != sizeof report) {
+  const bool making = sandbox->phase == Phase::init_cloning || sandbox->phase == Phase::init_setup;
+  if (!making || !message || message->size != sizeof report) {
     // Its end is told by its pidfd; a closed socket would only wake the loop again and again.
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sandbox->init.report.get(), nullptr);
     return;

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/sys.h"
 #include "isolation/launch.h"
 #include "isolation/mounts.h"
@@ -21,6 +23,15 @@ namespace {
 
 tl::unexpected<Error> failed(Step step, std::string what) {
   return fail(sys::last_error(ErrorCode::setup_failed, step, std::move(what)));
+}
+
+Status failpoint([[maybe_unused]] const ZoneSpec& spec, [[maybe_unused]] Step step) {
+#ifdef HUTCH_TESTING
+  if (spec.fail_step == step) {
+    return fail(Error{ErrorCode::setup_failed, step, EIO, "failpoint"});
+  }
+#endif
+  return {};
 }
 
 Status write_new(const std::string& path, std::string_view bytes) {
@@ -109,12 +120,14 @@ Status Zone::mount_template(const ZoneSpec& spec, const plan::Plan& plan) {
   TRY(isolation::mount_tmpfs(spec.path, "size=1m,nr_inodes=64,mode=0755"));
   for (const char* name : {"/R", "/E", "/S", "/proc"}) TRY(make_directory(spec.path + name));
   const std::string root = spec.path + "/R";
+  TRY(failpoint(spec, Step::image_mount));
   if (spec.image_is_file) {
     TRY(isolation::mount_image_file(spec.image_path, root));
   } else {
     TRY(isolation::mount_image_directory(spec.image_path, root));
   }
   TRY(fill_extras(spec.path + "/E", spec, plan));
+  TRY(failpoint(spec, Step::zone_devices));
   TRY(fill_devices(root + "/dev"));
   const std::string guest = root + plan::kGuestDirectory;
   TRY(isolation::bind_mount(spec.path + "/E/hutch", guest));
@@ -134,9 +147,11 @@ Status Zone::start_anchor(const ZoneSpec& spec, const plan::Plan& plan, const Fd
   child.report = child_report.get();
   child.lifeline = lifeline.read.get();
   child.program = program.get();
-  const isolation::CloneResult anchor = isolation::clone_process(
-      CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
-      CLONE_NEWCGROUP);
+  child.fail_step = spec.fail_step;
+  TRY(failpoint(spec, Step::zone_clone));
+  const isolation::CloneResult anchor =
+      isolation::clone_process(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
+                               CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP);
   if (anchor.pid == 0) become_anchor(child);
   if (anchor.pid < 0) {
     return fail(Error{ErrorCode::setup_failed, Step::zone_clone, anchor.sys_errno,
@@ -147,7 +162,7 @@ Status Zone::start_anchor(const ZoneSpec& spec, const plan::Plan& plan, const Fd
   lifeline_ = std::move(lifeline.write);
   child_report.reset();
   TRY(write_id_maps(anchor_pid_, spec));
-  TRY(go(report.get()));
+  ignore_error(go(report.get()));  // a child that has failed already says so in its report
   isolation::ActReport outcome;
   if (TRY(receive_report(report.get(), &outcome)).size != 0) {
     return fail(report_error(outcome, "the sandbox side cannot be set up"));
@@ -156,7 +171,8 @@ Status Zone::start_anchor(const ZoneSpec& spec, const plan::Plan& plan, const Fd
 }
 
 // A process of the host enters the zone and clones the launcher there, as our child.
-Result<Fd> Zone::clone_launcher(const Fd& program, const Fd& block, const Fd& socket) {
+Result<Fd> Zone::clone_launcher(const ZoneSpec& spec, const Fd& program, const Fd& block,
+                                const Fd& socket) {
   auto [report, maker_end] = TRY(sys::socket_pair(SOCK_SEQPACKET));
   ZoneChild child;
   child.program = program.get();
@@ -164,6 +180,7 @@ Result<Fd> Zone::clone_launcher(const Fd& program, const Fd& block, const Fd& so
   child.anchor = anchor_pidfd_.get();
   child.socket = socket.get();
   child.plan = block.get();
+  child.fail_step = spec.fail_step;
   const isolation::CloneResult maker = isolation::clone_process(0);
   if (maker.pid == 0) become_launcher_maker(child);
   if (maker.pid < 0) {
@@ -181,15 +198,16 @@ Result<Fd> Zone::clone_launcher(const Fd& program, const Fd& block, const Fd& so
   return std::move(message.fds[0]);
 }
 
-Status Zone::start_launcher(const plan::Plan& plan, const Fd& program) {
+Status Zone::start_launcher(const ZoneSpec& spec, const plan::Plan& plan, const Fd& program) {
+  TRY(failpoint(spec, Step::launcher_plan));
   const Fd block = TRY(sys::memory_file("hutch-plan", plan::encode_plan(plan)));
   auto [socket, launcher_end] = TRY(sys::socket_pair(SOCK_SEQPACKET));
-  launcher_pidfd_ = TRY(clone_launcher(program, block, launcher_end));
+  launcher_pidfd_ = TRY(clone_launcher(spec, program, block, launcher_end));
   launcher_end.reset();
   launcher_socket_ = std::move(socket);
   plan::LaunchReply ready;
-  const sys::Message message = TRY(sys::receive_message(
-      launcher_socket_.get(), std::as_writable_bytes(std::span(&ready, 1))));
+  const sys::Message message = TRY(
+      sys::receive_message(launcher_socket_.get(), std::as_writable_bytes(std::span(&ready, 1))));
   if (message.size != sizeof ready) {
     return fail(ErrorCode::setup_failed, Step::launcher_start, "the launcher ended at its start");
   }
@@ -200,7 +218,7 @@ Result<Zone> Zone::start(const ZoneSpec& spec, const plan::Plan& plan) {
   Zone zone;
   const Fd program = TRY(sys::memory_file("hutch-guest", spec.guest_program));
   TRY(zone.start_anchor(spec, plan, program));
-  TRY(zone.start_launcher(plan, program));
+  TRY(zone.start_launcher(spec, plan, program));
   return zone;
 }
 

@@ -28,13 +28,14 @@ struct UidRange {
 Result<UidRange> take_uid_range();
 
 struct ZoneSpec {
-  std::string path;        // a directory of the host to mount the template at; every user may enter it
+  std::string path;  // a directory of the host to mount the template at; every user may enter it
   std::string image_path;  // erofs file or directory
   bool image_is_file = true;
   std::uint32_t first_id = 0;
   std::uint32_t id_count = 0;
   std::string_view guest_program;  // the static program
   std::string_view sitecustomize;  // what a warm interpreter starts with
+  Step fail_step = Step::none;     // failpoint; only builds with HUTCH_TESTING look at it
 };
 
 class Zone {
@@ -55,14 +56,15 @@ class Zone {
   int anchor_pidfd() const { return anchor_pidfd_.get(); }
   pid_t anchor_pid() const { return anchor_pid_; }
 
-  // Closes the launcher's socket and the anchor's lifeline: both end, and with the anchor everything
-  // that still lives in the zone.
+  // Closes the launcher's socket and the anchor's lifeline: both end, and with the anchor
+  // everything that still lives in the zone.
   void release();
 
  private:
   Status start_anchor(const ZoneSpec& spec, const plan::Plan& plan, const Fd& program);
-  Result<Fd> clone_launcher(const Fd& program, const Fd& block, const Fd& socket);
-  Status start_launcher(const plan::Plan& plan, const Fd& program);
+  Result<Fd> clone_launcher(const ZoneSpec& spec, const Fd& program, const Fd& block,
+                            const Fd& socket);
+  Status start_launcher(const ZoneSpec& spec, const plan::Plan& plan, const Fd& program);
 
   Fd lifeline_;
   Fd anchor_pidfd_;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "base/step.h"
+
 namespace hutch::warden {
 
 struct ZoneChild {
@@ -14,6 +16,7 @@ struct ZoneChild {
   int anchor = -1;    // pidfd, for the launcher's way in
   int socket = -1;    // the launcher's end
   int plan = -1;      // memory file
+  Step fail_step = Step::none;
 };
 
 // Carries the zone's actions out and becomes the anchor. Reports a failure as an ActReport; success

@@ -1,5 +1,3 @@
-#include "warden/zone_child.h"
-
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include "isolation/act.h"
 #include "isolation/launch.h"
 #include "plan/launcher_wire.h"
+#include "warden/zone_child.h"
 
 namespace hutch::warden {
 namespace {
@@ -78,6 +77,7 @@ void send_report(int socket, const ActReport& report, int fd) {
 void become_anchor(const ZoneChild& child) {
   ActContext context;
   context.report = child.report;
+  context.fail_step = child.fail_step;
   context.placed[0] = {child.lifeline, plan::kAnchorLifeline, false};
   context.placed[1] = {child.program, kProgram - 1, true};
   context.placed[2] = {child.report, kReport - 1, true};
@@ -107,6 +107,7 @@ void become_launcher_maker(const ZoneChild& child) {
                         CLONE_NEWNET | CLONE_NEWCGROUP;
   error = isolation::enter_namespaces(child.anchor, kZone);
   if (error != 0) give_up(child.report, Step::launcher_start, error);
+  context.fail_step = child.fail_step;
   isolation::RawAction root;
   root.op = isolation::Op::set_identity;
   root.step = Step::launcher_start;

@@ -123,8 +123,7 @@ Told WardenClient::next(double seconds) {
   const int ready = ::poll(&waiting, 1, static_cast<int>(seconds * 1000 * slack()));
   EXPECT_EQ(ready, 1) << "the warden says nothing";
   if (ready != 1) return told;
-  auto message =
-      sys::receive_message(socket(), std::as_writable_bytes(std::span(&told.report, 1)));
+  auto message = sys::receive_message(socket(), std::as_writable_bytes(std::span(&told.report, 1)));
   EXPECT_TRUE(message && message->size == sizeof told.report) << "the warden has ended";
   if (message) told.fds = std::move(message->fds);
   return told;
@@ -163,9 +162,8 @@ ProgramRun WardenClient::run(Sandbox* sandbox, const std::string& code, std::uin
   EXPECT_TRUE(sys::set_nonblocking(sandbox->err.get()));
   ProgramRun run;
   for (bool ended = false; !ended;) {
-    std::array<pollfd, 3> waiting{{{socket(), POLLIN, 0},
-                                   {sandbox->out.get(), POLLIN, 0},
-                                   {sandbox->err.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> waiting{
+        {{socket(), POLLIN, 0}, {sandbox->out.get(), POLLIN, 0}, {sandbox->err.get(), POLLIN, 0}}};
     const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(90'000 * slack()));
     EXPECT_GT(ready, 0) << "nothing happens";
     if (ready <= 0) return run;

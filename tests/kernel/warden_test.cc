@@ -89,12 +89,13 @@ TEST_F(WardenTest, EndsEverythingWhenItsSocketCloses) {
 
 TEST_F(WardenTest, ShowsTheProgramItsOwnIdentity) {
   Sandbox sandbox = client().create();
-  const ProgramRun run = client().run(&sandbox,
-                               "import os, socket\n"
-                               "print(os.getuid(), os.getpid(), os.getcwd(), os.environ['HOME'])\n"
-                               "print(socket.gethostname(), os.cpu_count(), __file__)\n"
-                               "print(sorted(os.listdir('/proc/self/fd')), os.listdir('.'))\n"
-                               "print(open('/proc/self/cgroup').read().count(':/\\n'))\n");
+  const ProgramRun run =
+      client().run(&sandbox,
+                   "import os, socket\n"
+                   "print(os.getuid(), os.getpid(), os.getcwd(), os.environ['HOME'])\n"
+                   "print(socket.gethostname(), os.cpu_count(), __file__)\n"
+                   "print(sorted(os.listdir('/proc/self/fd')), os.listdir('.'))\n"
+                   "print(open('/proc/self/cgroup').read().count(':/\\n'))\n");
   EXPECT_EQ(run.out.substr(0, 28), "1000 2 /work /home/sandbox\ns") << run.out << run.err;
   client().destroy(sandbox);
 }

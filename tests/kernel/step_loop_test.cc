@@ -1,0 +1,97 @@
+// Each step of a start and of a sandbox's making is made to fail in turn: the error names the step,
+// and nothing is left of the attempt. Only in builds that have failpoints.
+#ifdef HUTCH_TESTING
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "warden_client.h"
+
+namespace hutch::kernel_test {
+namespace {
+
+using warden::Ask;
+using warden::Tell;
+
+// Steps that no list has on this host, or that other processes than the warden's take.
+bool is_taken(Step step) {
+  switch (step) {
+    case Step::init_report:
+    case Step::network_return:  // a launcher that cannot return ends at once
+    case Step::root_readonly:
+    case Step::program_streams:
+    case Step::home_links:  // the client's options have none
+      return false;
+    default:
+      return true;
+  }
+}
+
+class StepLoop : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { before_ = Leftovers::now(); }
+  void TearDown() override {
+    const Leftovers after = Leftovers::now();
+    EXPECT_EQ(before_.mounts, after.mounts);
+    EXPECT_EQ(before_.cgroups, after.cgroups);
+    EXPECT_EQ(before_.processes, after.processes);
+    EXPECT_EQ(before_.descriptors.size(), after.descriptors.size());
+  }
+  Leftovers before_;
+};
+
+std::string name_of(const testing::TestParamInfo<int>& info) {
+  return std::string(step_name(static_cast<Step>(info.param)));
+}
+
+class SandboxStep : public StepLoop {};
+
+TEST_P(SandboxStep, IsNamedAndLeavesNothing) {
+  const auto step = static_cast<Step>(GetParam());
+  warden::WardenOptions options = default_options();
+  options.fail_step = step;
+  WardenClient client(options);
+  client.ask(Ask::create, 1);
+  const Told told = client.next();
+  if (!is_taken(step)) {
+    EXPECT_EQ(told.report.tell, Tell::created);
+    return;
+  }
+  EXPECT_EQ(told.report.tell, Tell::failed);
+  EXPECT_EQ(told.report.step, step) << step_name(told.report.step);
+  EXPECT_EQ(told.report.sys_errno, EIO);
+  EXPECT_EQ(client.close(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SandboxStep,
+                         testing::Range(static_cast<int>(Step::channel_create),
+                                        static_cast<int>(Step::program_ready)),
+                         name_of);
+
+class StartStep : public StepLoop {};
+
+TEST_P(StartStep, IsNamedAndLeavesNothing) {
+  const auto step = static_cast<Step>(GetParam());
+  warden::WardenOptions options = default_options();
+  options.fail_step = step;
+  const auto started = warden::start_warden(options);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().step, step) << describe(started.error());
+  EXPECT_EQ(started.error().sys_errno, EIO);
+  ::rmdir(options.state_dir.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StartStep,
+    testing::Values(static_cast<int>(Step::image_mount), static_cast<int>(Step::zone_devices),
+                    static_cast<int>(Step::zone_clone), static_cast<int>(Step::zone_maps),
+                    static_cast<int>(Step::zone_root), static_cast<int>(Step::zone_proc),
+                    static_cast<int>(Step::zone_pivot), static_cast<int>(Step::launcher_start),
+                    static_cast<int>(Step::launcher_plan)),
+    name_of);
+
+}  // namespace
+}  // namespace hutch::kernel_test
+
+#endif  // HUTCH_TESTING

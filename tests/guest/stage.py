@@ -51,13 +51,18 @@ class Interpreter:
             for old in pathlib.Path(self.root).glob("usr/local/lib/python3*/*/hutch_mpl.py"):
                 inside = f"/{old.relative_to(self.root)}"
                 binds.append(["--ro-bind", str(BACKEND / "hutch_mpl.py"), inside])
+                # Compiled files of an image are not compared with their source.
+                for compiled in old.parent.glob("__pycache__/hutch_mpl.*.pyc"):
+                    binds.append(["--ro-bind", "/dev/null", f"/{compiled.relative_to(self.root)}"])
             return sum(binds, [])
         top = sorted({"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", *self._prefixes()})
         return sum((["--ro-bind-try", name, name] for name in top), [])
 
     def _prefixes(self):
         asked = "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"
-        answer = subprocess.run([self.path, "-c", asked], capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            [self.path, "-c", asked], capture_output=True, text=True, check=True
+        )
         return [p for p in answer.stdout.split() if not p.startswith("/usr")]
 
 
@@ -86,7 +91,14 @@ class Stage:
         command += self.interpreter.mounts()
         command += ["--dir", "/home/sandbox"]
         command += ["--dir", "/run/code", "--symlink", "run/code", "/code"]
-        command += ["--ro-bind", str(RUNNER), "/opt/hutch", "--ro-bind", str(BACKEND), "/opt/hutch-mpl"]
+        command += [
+            "--ro-bind",
+            str(RUNNER),
+            "/opt/hutch",
+            "--ro-bind",
+            str(BACKEND),
+            "/opt/hutch-mpl",
+        ]
         command += ["--ro-bind" if self.read_only_work else "--bind", work, "/work"]
         command += ["--chdir", "/work", "--clearenv"]
         base = {

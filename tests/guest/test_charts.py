@@ -32,7 +32,10 @@ def quiet(ended, *names):
 
 
 CASES = {
-    "error_bars": ("plt.bar(['a', 'b'], [3, 5], yerr=[0.3, 0.5], capsize=4)\nplt.show()", ["figure-1.png"]),
+    "error_bars": (
+        ("plt.bar(['a', 'b'], [3, 5], yerr=[0.3, 0.5], capsize=4)\n" "plt.show()"),
+        ["figure-1.png"],
+    ),
     "one_shown_one_saved": (
         "f, a = plt.subplots()\na.plot([1, 2])\nf.savefig('saved.png')\nplt.close(f)\n"
         "plt.plot([3, 1])\nplt.show()",
@@ -54,19 +57,56 @@ CASES = {
         ["c.png", "figure-1.png"],
     ),
     "shown_then_touched": (
-        "f, a = plt.subplots()\nplt.show()\nopen('figure-1.png', 'ab').write(b'mine')\nf.savefig('d.png')",
+        (
+            "f, a = plt.subplots()\n"
+            "plt.show()\n"
+            "open('figure-1.png', 'ab').write(b'mine')\n"
+            "f.savefig('d.png')"
+        ),
         ["d.png", "figure-1.png"],
     ),
-    "shown_twice": ("plt.plot([1])\nplt.show()\nplt.show()\nplt.plot([2])\nplt.show()", ["figure-1.png", "figure-2.png"]),
-    "closed_after_show": ("plt.plot([1])\nplt.show()\nassert plt.get_fignums() == []", ["figure-1.png"]),
-    "no_block": (
-        "plt.plot([1])\nplt.show(block=False)\nassert plt.get_fignums() == [1]\nplt.plot([2])\nplt.show()",
+    "shown_twice": (
+        ("plt.plot([1])\n" "plt.show()\n" "plt.show()\n" "plt.plot([2])\n" "plt.show()"),
+        ["figure-1.png", "figure-2.png"],
+    ),
+    "closed_after_show": (
+        ("plt.plot([1])\n" "plt.show()\n" "assert plt.get_fignums() == []"),
         ["figure-1.png"],
     ),
-    "figure_show": ("f, a = plt.subplots()\nf.show()\na.plot([1])\nf.show()\nplt.show()", ["figure-1.png"]),
-    "pause": ("for i in range(3):\n    plt.plot([i])\n    plt.pause(0.01)\nplt.close()", ["figure-1.png"]),
-    "interactive": ("plt.ion()\nplt.plot([1])\nplt.draw()\nplt.show()\nplt.pause(0.01)\nplt.ioff()\nplt.show()", ["figure-1.png"]),
-    "figure_without_pyplot": ("from matplotlib.figure import Figure\nFigure().savefig('f.png')\nplt.show()", ["f.png"]),
+    "no_block": (
+        (
+            "plt.plot([1])\n"
+            "plt.show(block=False)\n"
+            "assert plt.get_fignums() == [1]\n"
+            "plt.plot([2])\n"
+            "plt.show()"
+        ),
+        ["figure-1.png"],
+    ),
+    "figure_show": (
+        ("f, a = plt.subplots()\n" "f.show()\n" "a.plot([1])\n" "f.show()\n" "plt.show()"),
+        ["figure-1.png"],
+    ),
+    "pause": (
+        ("for i in range(3):\n" "    plt.plot([i])\n" "    plt.pause(0.01)\n" "plt.close()"),
+        ["figure-1.png"],
+    ),
+    "interactive": (
+        (
+            "plt.ion()\n"
+            "plt.plot([1])\n"
+            "plt.draw()\n"
+            "plt.show()\n"
+            "plt.pause(0.01)\n"
+            "plt.ioff()\n"
+            "plt.show()"
+        ),
+        ["figure-1.png"],
+    ),
+    "figure_without_pyplot": (
+        ("from matplotlib.figure import Figure\n" "Figure().savefig('f.png')\n" "plt.show()"),
+        ["f.png"],
+    ),
     "animation": (
         "from matplotlib.animation import FuncAnimation as F\nf, a = plt.subplots()\n"
         "x = F(f, lambda i: a.plot([i]), frames=2)\nx.save('a.gif', writer='pillow')\nplt.close()",
@@ -99,7 +139,13 @@ def test_shown_again_shows_the_latest(charts):
 
 
 def test_a_directory_that_is_read_only(charts):
-    source = "import os\nos.chdir('/usr')\nplt.plot([1])\nplt.show()\nprint('on', plt.get_fignums())\n"
+    source = (
+        "import os\n"
+        "os.chdir('/usr')\n"
+        "plt.plot([1])\n"
+        "plt.show()\n"
+        "print('on', plt.get_fignums())\n"
+    )
     ended = charts(START + source)
     assert (ended.stdout, ended.status, ended.files) == (b"on []\n", 0, {})
     assert ended.stderr == b"matplotlib: the figure could not be saved: Read-only file system\n"
@@ -122,6 +168,8 @@ def test_a_drawing_error_is_the_programs(charts):
 
 
 def test_a_run_without_a_plot_imports_no_matplotlib(charts):
-    ended = charts("import sys\nprint([m for m in sys.modules if 'matplotlib' in m or 'hutch' in m])\n")
+    ended = charts(
+        ("import sys\n" "print([m for m in sys.modules if 'matplotlib' in m or 'hutch' in m])\n")
+    )
     quiet(ended)
     assert ended.stdout == b"[]\n"

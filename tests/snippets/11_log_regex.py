@@ -1,7 +1,10 @@
 import re
 from collections import Counter
 
-pattern = re.compile(r'^(?P<ip>\S+) \S+ \S+ \[(?P<when>[^\]]+)\] "(?P<verb>\w+) (?P<path>\S+) [^"]*" (?P<status>\d{3}) (?P<size>\d+|-)$')
+pattern = re.compile(
+    r'^(?P<ip>\S+) \S+ \S+ \[(?P<when>[^\]]+)\] "(?P<verb>\w+) (?P<path>\S+) [^"]*"'
+    r" (?P<status>\d{3}) (?P<size>\d+|-)$"
+)
 status, paths, bad = Counter(), Counter(), 0
 with open("access.log") as f:
     for line in f:

@@ -44,8 +44,8 @@ class Engine {
   virtual void run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
                    std::function<void(Result<model::ShotResult>)> done) = 0;
 
-  // Ends a run early; its `done` then comes with cause `cancelled` (unless it had just ended), never
-  // from inside cancel().
+  // Ends a run early; its `done` then comes with cause `cancelled` (unless it had just ended),
+  // never from inside cancel().
   virtual void cancel(SandboxHandle handle) = 0;
 
   // Destroys a warm sandbox that no run has used up.

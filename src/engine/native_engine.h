@@ -1,5 +1,5 @@
-// The engine of a real server: asks the warden for sandboxes, feeds them, reads what comes back, and
-// says how it ended. Holds no privilege; everything it can do is in warden/protocol.h.
+// The engine of a real server: asks the warden for sandboxes, feeds them, reads what comes back,
+// and says how it ended. Holds no privilege; everything it can do is in warden/protocol.h.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@
 namespace hutch::engine {
 
 struct NativeEngineOptions {
-  model::Limits limits;                     // the same that the warden enforces
-  std::array<std::uint8_t, 32> image{};     // SHA-256 of the image
-  std::vector<std::string> imports;         // the modules that a warm interpreter has imported
-  std::uint32_t ready_ms = 60'000;          // from the order to a warm sandbox, at most
-  std::uint32_t courier_ms = 10'000;        // without any progress of a courier, at most
+  model::Limits limits;                  // the same that the warden enforces
+  std::array<std::uint8_t, 32> image{};  // SHA-256 of the image
+  std::vector<std::string> imports;      // the modules that a warm interpreter has imported
+  std::uint32_t ready_ms = 60'000;       // from the order to a warm sandbox, at most
+  std::uint32_t courier_ms = 10'000;     // without any progress of a courier, at most
   // How long output may still come from what the program left behind in the background.
   std::uint32_t output_grace_ms = 100;
 };
@@ -29,7 +29,9 @@ struct NativeEngineOptions {
 class NativeEngine final : public Engine {
  public:
   // `warden` is the server's end of the SEQPACKET pair. Its end of file is fatal for the engine.
-  NativeEngine(boost::asio::io_context& io, Fd warden, NativeEngineOptions options);
+  // `clock` must outlive this object.
+  NativeEngine(boost::asio::io_context& io, Fd warden, const Clock& clock,
+               NativeEngineOptions options);
   // Closes the warden's socket, which makes the warden take everything down and end. Callbacks that
   // are still due are dropped.
   ~NativeEngine() override;

@@ -33,6 +33,7 @@ struct Words {
   std::string state_dir = config::default_state_dir();
   std::string name;
   std::string recipe;
+  std::string format = "auto";
   bool force = false;
   bool as_json = false;
 
@@ -124,6 +125,12 @@ class Progress {
   std::jthread painter_;
 };
 
+image::Packing packing_of(std::string_view word) {
+  if (word == "erofs") return image::Packing::erofs;
+  if (word == "directory") return image::Packing::directory;
+  return image::Packing::erofs_where_possible;
+}
+
 int build(const Words& words) {
   const Interrupts interrupts;
   const SystemClock clock;
@@ -133,6 +140,7 @@ int build(const Words& words) {
       .name = words.name,
       .places = image::places_of_this_process(words.recipe),
       .rebuild = words.force ? image::Rebuild::always : image::Rebuild::when_changed,
+      .packing = packing_of(words.format),
       .interrupt_fd = interrupts.fd(),
   };
   const auto built =
@@ -221,6 +229,11 @@ void add_image_commands(CLI::App& app, int& exit_code) {
       verb("build", "Build an image, or do nothing when it is up to date", build);
   build_verb->add_option("name", words->name, "Name of the image")->required();
   build_verb->add_option("--recipe", words->recipe, "Directory of the recipe");
+  build_verb
+      ->add_option("--format", words->format,
+                   "erofs (a file), directory, or auto: erofs where the kernel has it")
+      ->check(CLI::IsMember({"auto", "erofs", "directory"}))
+      ->capture_default_str();
   build_verb->add_flag("--force", words->force, "Build even if the recipe has not changed");
 
   CLI::App* list_verb = verb("ls", "List the images", list);

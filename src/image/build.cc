@@ -134,6 +134,10 @@ class Build {
     if (options_.rebuild == Rebuild::always) return std::nullopt;
     const auto known = read_metadata(options_.state_dir, options_.name);
     if (!known || known->recipe_digest != recipe_.digest) return std::nullopt;
+    const bool other_packing =
+        (options_.packing == Packing::erofs && known->format != Format::erofs) ||
+        (options_.packing == Packing::directory && known->format != Format::directory);
+    if (other_packing) return std::nullopt;
     return BuildResult{known->digest, layout_.image_path(known->digest, known->format),
                        known->size_bytes, true};
   }
@@ -252,11 +256,16 @@ class Build {
 
   // Fills in digest, size and format; returns what is to be moved into the store.
   Result<std::string> pack(const std::string& rootfs, Metadata& metadata) {
-    if (!kernel_has_erofs() || find_program("mkfs.erofs").empty()) {
-      step("hashing the tree (no erofs on this machine)");
-      metadata.format = Format::directory;
+    metadata.format = TRY(choose_format());
+    if (metadata.format == Format::directory) {
+      step("hashing");
       metadata.digest = TRY(tree_digest(rootfs, TreeKind::image, stop()));
       metadata.size_bytes = tree_bytes(rootfs);
+      step("writing to disk");
+      const Fd written = TRY(sys::open(rootfs, O_RDONLY | O_DIRECTORY));
+      if (::syncfs(written.get()) != 0) {
+        return fail(sys::last_error(ErrorCode::io, Step::none, "cannot sync " + rootfs));
+      }
       return rootfs;
     }
     step("packing");
@@ -275,7 +284,6 @@ class Build {
     // Gone before anything is synced, or the disk would first have to write a tree nobody needs.
     remove_tree(rootfs);
     step("hashing");
-    metadata.format = Format::erofs;
     metadata.digest = TRY(file_digest(file, stop()));
     std::error_code error;
     metadata.size_bytes = fs::file_size(file, error);
@@ -285,6 +293,15 @@ class Build {
       return fail(sys::last_error(ErrorCode::io, Step::none, "cannot sync " + file));
     }
     return file;
+  }
+
+  Result<Format> choose_format() {
+    if (options_.packing == Packing::directory) return Format::directory;
+    if (kernel_has_erofs() && !find_program("mkfs.erofs").empty()) return Format::erofs;
+    if (options_.packing == Packing::erofs_where_possible) return Format::directory;
+    return fail(ErrorCode::unsupported_host,
+                "an erofs image needs a kernel with erofs, and mkfs.erofs; type: "
+                "apt-get install erofs-utils, or build with --format directory");
   }
 
   bool kernel_has_erofs() {

@@ -15,12 +15,15 @@
 namespace hutch::image {
 
 enum class Rebuild { when_changed, always };
+// How the image is to lie in the store. A file needs a kernel that mounts erofs, and mkfs.erofs.
+enum class Packing { erofs_where_possible, erofs, directory };
 
 struct BuildOptions {
   std::string state_dir;  // absolute
   std::string name;
   RecipePlaces places;
   Rebuild rebuild = Rebuild::when_changed;
+  Packing packing = Packing::erofs_where_possible;
   int interrupt_fd = -1;  // readable: clean up and return `cancelled`
 };
 
@@ -32,8 +35,9 @@ struct BuildResult {
 };
 
 // Errors: not_permitted (not root), not_found (no recipe, or a missing tool and the apt line for
-// it), config (image.toml), disk_full (path, bytes free, what to do), cancelled, io (the end of the
-// log). `progress` gets one short line per step.
+// it), config (image.toml), unsupported_host
+// (erofs asked for and not to be had), disk_full (path, bytes free, what to do), cancelled, io (the
+// end of the log). `progress` gets one short line per step.
 Result<BuildResult> build_image(const BuildOptions& options, const Clock& clock,
                                 const std::function<void(std::string_view)>& progress);
 

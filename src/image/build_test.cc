@@ -53,6 +53,7 @@ class ImageBuild : public ::testing::Test {
         .name = "tiny",
         .places = {.given = recipe_.path(), .images_dir = {}, .program_dir = {}},
         .rebuild = rebuild,
+        .packing = packing_,
         .interrupt_fd = interrupt_fd,
     };
     return build_image(options, clock_, [this](std::string_view step) {
@@ -64,6 +65,7 @@ class ImageBuild : public ::testing::Test {
   ScratchDirectory state_;
   ScratchDirectory recipe_;
   SystemClock clock_;
+  Packing packing_ = Packing::erofs_where_possible;
   std::vector<std::string> steps_;
   std::function<void(std::string_view)> on_step_;
 };
@@ -101,6 +103,19 @@ TEST_F(ImageBuild, AnUnchangedRecipeIsNotBuiltAgain) {
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_FALSE(changed->already_built);
   EXPECT_NE(changed->digest, again->digest);
+}
+
+TEST_F(ImageBuild, PacksADirectoryWhenAsked) {
+  packing_ = Packing::directory;
+  const auto first = build();
+  ASSERT_TRUE(first) << first.error().message;
+  const auto image = open_image(state_.path(), "tiny");
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_FALSE(image->is_erofs);
+  EXPECT_EQ(state_.read("images/" + first->digest + "/etc/hostname"), "sandbox\n");
+  EXPECT_TRUE(build()->already_built);
+  EXPECT_EQ(build(Rebuild::always)->digest, first->digest);
+  EXPECT_FALSE(std::filesystem::exists(state_.path("images/tmp")));
 }
 
 TEST_F(ImageBuild, AFailedBuildKeepsTheOldImage) {

@@ -347,7 +347,7 @@ TEST_F(ServerTest, SurvivesABodyThatComesByteByByte) {
 
 TEST_F(ServerTest, WantsALengthForABody) {
   start();
-  expect_refusal(post("/echo", "Connection: close\r\n", ""), 411);
+  expect_refusal(post("/echo", "", "{}"), 411);
   EXPECT_EQ(ask(post("/echo", "Content-Length: 0\r\n", "")).status(), 200);
 }
 

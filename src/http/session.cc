@@ -136,8 +136,9 @@ awaitable<Session::Next> Session::serve_one() {
   const Router::Match match = host_->router.find(head.method, path);
   if (match.route != nullptr) route_ = match.route->path;
   if (auto refusal = refuse_by_head(head, match)) {
-    // What follows the head is the body of a request that nobody reads.
-    const Next after = head.has_body() ? Next::linger : Next::keep;
+    // What follows the head, or may follow it, is the body of a request that nobody reads.
+    const bool may_follow = head.has_body() || refusal->status == 411;
+    const Next after = may_follow ? Next::linger : Next::keep;
     Response response = std::move(*refusal);
     co_return co_await answer(head, std::move(response), after);
   }

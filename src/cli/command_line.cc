@@ -14,12 +14,11 @@
 namespace hutch::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kFooter = R"--(
 Start here:
   hutch image build python    once, a few minutes
-  hutch serve                 then: curl -d '{"code":"print(2**32)"
-}' 127.0.0.1:8700/v1/execute
-  hutch doctor                what this host can do, and what it lacks)";
+  hutch serve                 then: curl -d '{"code":"print(2**32)"}' 127.0.0.1:8700/v1/execute
+  hutch doctor                what this host can do, and what it lacks)--";
 
 void add_help_command(CLI::App& app) {
   CLI::App* help = app.add_subcommand("help", "Show the help of hutch, or of one command");
@@ -28,14 +27,18 @@ void add_help_command(CLI::App& app) {
   help->callback([&app, topic] {
     const CLI::App* about = &app;
     std::string name = "hutch";
+    std::string before;
     for (const std::string& word : *topic) {
-      about = about->get_subcommand_no_throw(word);
-      if (about == nullptr) {
+      const auto named = about->get_subcommands(
+          [&](const CLI::App* command) { return command->get_name() == word; });
+      if (named.empty()) {
         throw CLI::ValidationError("help", fmt::format("there is no command `{} {}`", name, word));
       }
+      about = named.front();
+      before = name;
       name += " " + word;
     }
-    fmt::print("{}", about->help(name));
+    fmt::print("{}", about->help(before));
   });
 }
 
@@ -58,7 +61,6 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   int exit_code = 0;
   CLI::App app{"Hutch runs the code that AI agents write, in sandboxes.", "hutch"};
   app.require_subcommand(1);
-  app.footer(kFooter);
   app.set_version_flag("--version", version_line());
   add_serve_command(app, serve, exit_code);
   add_image_commands(app, exit_code);
@@ -66,6 +68,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   add_docs_command(app, exit_code);
   add_version_command(app, exit_code);
   add_help_command(app);
+  app.footer(kFooter);  // last: commands take over the footer that is there when they are added
   // CLI11 reports everything, --help included, by throwing; nothing of that leaves this function.
   try {
     app.parse(argc, argv);

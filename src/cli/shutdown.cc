@@ -2,7 +2,6 @@
 
 #include <boost/asio/post.hpp>
 #include <chrono>
-#include <utility>
 
 namespace hutch::cli {
 namespace {
@@ -12,8 +11,7 @@ constexpr int kRounds = 200;  // 5 s for a client to take its answer
 
 }  // namespace
 
-Shutdown::Shutdown(boost::asio::io_context& io, Log& log, Calls calls)
-    : io_(io), timer_(io), log_(log), calls_(std::move(calls)) {}
+Shutdown::Shutdown(boost::asio::io_context& io, Log& log) : io_(io), timer_(io), log_(log) {}
 
 void Shutdown::stop() {
   if (++asked_ == 1 && !begun_) {

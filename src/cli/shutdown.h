@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "base/log.h"
 
@@ -21,13 +22,17 @@ class Shutdown {
     std::function<void()> close;                            // no connection is left after it
   };
 
-  Shutdown(boost::asio::io_context& io, Log& log, Calls calls);
+  Shutdown(boost::asio::io_context& io, Log& log);
+
+  // Before the io_context runs; what is called must live until it has run.
+  void set_calls(Calls calls) { calls_ = std::move(calls); }
 
   // First call: as above. Second: runs in flight are ended. Further ones change nothing.
   void stop();
   // The server cannot go on: the same, without waiting for runs, and with this exit code.
   void fail(int exit_code);
 
+  bool begun() const { return begun_; }
   int exit_code() const { return exit_code_; }
 
  private:

@@ -9,18 +9,17 @@ namespace {
 
 class ShutdownTest : public testing::Test {
  protected:
-  ShutdownTest()
-      : log_(clock_, {.fd = -1}),
-        shutdown_(io_, log_,
-                  {.refuse_new = [this] { story_ += "refuse "; },
-                   .drain_runs =
-                       [this](std::function<void()> drained) {
-                         story_ += "drain ";
-                         drained_ = std::move(drained);
-                       },
-                   .stop_runs = [this] { story_ += "stop "; },
-                   .connections = [this] { return connections_-- > 0 ? 1U : 0U; },
-                   .close = [this] { story_ += "close "; }}) {}
+  ShutdownTest() : log_(clock_, {.fd = -1}), shutdown_(io_, log_) {
+    shutdown_.set_calls({.refuse_new = [this] { story_ += "refuse "; },
+                         .drain_runs =
+                             [this](std::function<void()> drained) {
+                               story_ += "drain ";
+                               drained_ = std::move(drained);
+                             },
+                         .stop_runs = [this] { story_ += "stop "; },
+                         .connections = [this] { return connections_-- > 0 ? 1U : 0U; },
+                         .close = [this] { story_ += "close "; }});
+  }
 
   FakeClock clock_;
   Log log_;

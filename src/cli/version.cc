@@ -6,13 +6,7 @@
 
 namespace hutch::cli {
 
-std::string version_line() {
-#ifdef HUTCH_TESTING
-  return fmt::format("hutch {} testing=1", kVersion);
-#else
-  return fmt::format("hutch {}", kVersion);
-#endif
-}
+std::string version_line() { return fmt::format("hutch {}{}", kVersion, kTestingMark); }
 
 void add_version_command(CLI::App& app, int& exit_code) {
   app.add_subcommand("version", "Print the version of this build")->callback([&exit_code] {

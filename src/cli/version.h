@@ -3,10 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 
 namespace hutch::cli {
 
-// "hutch 0.1.0", and " testing=1" behind it in builds with fakes and failpoints.
+// Stands behind the version and in the ready line of builds with fakes and failpoints.
+#ifdef HUTCH_TESTING
+inline constexpr std::string_view kTestingMark = " testing=1";
+#else
+inline constexpr std::string_view kTestingMark;
+#endif
+
+// "hutch 0.1.0" and the mark.
 std::string version_line();
 
 // `exit_code` has to outlive the parsing of `app`; this command leaves it 0.

@@ -32,7 +32,7 @@ void WardenProcess::reap() {
   for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG)) > 0;) note(child, status);
 }
 
-void WardenProcess::await_end() {
+WardenProcess::~WardenProcess() {
   if (!ended_) {
     const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
     pollfd ended{process.get(), POLLIN, 0};

@@ -13,12 +13,13 @@ class WardenProcess {
   WardenProcess(pid_t pid, Log& log) : pid_(pid), log_(log) {}
   WardenProcess(const WardenProcess&) = delete;
   WardenProcess& operator=(const WardenProcess&) = delete;
-
-  // Collects every child that has ended.
-  void reap();
   // Waits, 10 s at most, until the warden has taken everything down and ended. Its socket must be
   // closed by then: that is what tells it to.
-  void await_end();
+  ~WardenProcess();
+
+  pid_t pid() const { return pid_; }
+  // Collects every child that has ended.
+  void reap();
 
  private:
   void note(pid_t child, int status);

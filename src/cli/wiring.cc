@@ -59,6 +59,14 @@ warden::WardenOptions warden_options(const config::Config& config, const image::
           .fail_step = step_named(config.testing.fail_step)};
 }
 
+engine::NativeEngineOptions engine_options(const config::Config& config,
+                                           const image::Image& image) {
+  engine::NativeEngineOptions options{.limits = config.limits, .image = bytes_of(image.digest)};
+  const auto profile = image.config.profiles.find(image.config.default_profile);
+  if (profile != image.config.profiles.end()) options.imports = profile->second;
+  return options;
+}
+
 service::ShotsOptions shots_options(const config::Config& config) {
   service::PoolOptions pool{.target = config.pool.target,
                             .ceiling = config.pool.ceiling,

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include "config/config.h"
+#include "engine/native_engine.h"
 #include "image/store.h"
 #include "service/shots.h"
 #include "warden/options.h"
@@ -12,6 +13,8 @@ namespace hutch::cli {
 
 warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
                                      uid_t server_uid);
+
+engine::NativeEngineOptions engine_options(const config::Config& config, const image::Image& image);
 
 service::ShotsOptions shots_options(const config::Config& config);
 

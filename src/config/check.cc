@@ -17,7 +17,6 @@ tl::unexpected<Error> wrong(std::string sentence) {
 }
 
 bool is_loopback(const std::string& host) {
-  if (host == "localhost") return true;
   in_addr v4{};
   if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24U == 127;
   in6_addr v6{};
@@ -140,6 +139,7 @@ Result<Address> parse_address(const std::string& text) {
     return shape();
   }
   if (address.host.empty()) return shape();
+  if (address.host == "localhost") address.host = "127.0.0.1";
   return address;
 }
 

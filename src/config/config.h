@@ -79,7 +79,7 @@ Result<Config> load(const Sources& sources);
 Status check(const Config& config);
 
 struct Address {
-  std::string host;  // without the brackets of an IPv6 address
+  std::string host;  // without the brackets of an IPv6 address; 127.0.0.1 for localhost
   std::uint16_t port = 0;
 };
 // "127.0.0.1:8700", "[::1]:0", "localhost:80". Error: config.

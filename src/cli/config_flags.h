@@ -1,0 +1,28 @@
+// The flags that choose settings, for every command that needs a whole configuration.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+
+namespace hutch::cli {
+
+struct ConfigFlags {
+  std::string config_file;
+  std::string internal;
+  std::string outside;
+  std::string state_dir;  // may be relative to the working directory
+  std::vector<std::string> settings;
+};
+
+// Adds --state-dir, --config and --set.
+std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command);
+
+// Flags win over --set, and that wins over the file.
+Result<config::Config> load_config(const ConfigFlags& flags);
+
+}  // namespace hutch::cli

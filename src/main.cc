@@ -1,0 +1,154 @@
+// The index of the program: every object of the server, built by hand in order. What this process
+// may do shrinks on the way down; serving comes last.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+
+#include "api/crusoe/metrics.h"
+#include "api/crusoe/routes.h"
+#include "cli/command_line.h"
+#include "cli/exit_code.h"
+#include "cli/host_check.h"
+#include "cli/privileges.h"
+#include "cli/process_setup.h"
+#include "cli/run_log.h"
+#include "cli/shutdown.h"
+#include "cli/signals.h"
+#include "cli/state_lock.h"
+#include "cli/version.h"
+#include "cli/warden_process.h"
+#include "cli/wiring.h"
+#include "engine/fake_engine.h"
+#include "engine/native_engine.h"
+#include "http/server.h"
+#include "warden/start.h"
+
+namespace hutch {
+namespace {
+
+namespace crusoe = api::crusoe;
+
+// What is made by root: the privileged process, and what it makes sandboxes from.
+struct Privileged {
+  cli::WardenProcess process;  // ends last, when the engine has closed the socket
+  Fd socket;
+  engine::NativeEngineOptions engine;
+};
+
+using Backing = std::unique_ptr<Privileged>;  // null for the fake engine
+
+Result<Backing> start_privileged(const config::Config& config, const cli::User& user, Log& log) {
+  const image::Image image = TRY(image::open_image(config.state_dir, config.image));
+  const warden::WardenOptions options = cli::warden_options(config, image, user.uid);
+  warden::WardenConnection connection = TRY(warden::start_warden(options));
+  return Backing(new Privileged{.process = {connection.pid, log},
+                                .socket = std::move(connection.socket),
+                                .engine = cli::engine_options(config, image)});
+}
+
+std::unique_ptr<engine::Engine> make_engine(boost::asio::io_context& io, const Clock& clock,
+                                            const config::Config& config, Privileged* privileged) {
+#ifdef HUTCH_TESTING
+  const engine::FakeEngineOptions options{.limits = config.limits};
+  if (privileged == nullptr) return std::make_unique<engine::FakeEngine>(io, options);
+#else
+  static_cast<void>(config);
+#endif
+  return std::make_unique<engine::NativeEngine>(io, std::move(privileged->socket), clock,
+                                                privileged->engine);
+}
+
+Result<http::ServerOptions> listener(const config::Listener& settings, std::string_view name,
+                                     crusoe::Metrics& metrics, Log& log) {
+  const config::Address address = TRY(config::parse_address(settings.listen));
+  http::ServerOptions options{.address = {.host = address.host, .port = address.port},
+                              .hosts = settings.hosts};
+  options.served = [&metrics, &log, name](const http::Served& served) {
+    metrics.observe(served);
+    log.info("request", "answered",
+             {{"request_id", served.id},
+              {"listener", name},
+              {"method", served.method},
+              {"route", served.route},
+              {"status", served.status},
+              {"bytes_in", served.body_bytes_in},
+              {"bytes_out", served.body_bytes_out},
+              {"duration_us", served.duration.count() / 1000}});
+  };
+  return options;
+}
+
+// Serves until a signal or a failure says stop; the exit code.
+Result<int> serve_until_stopped(const config::Config& config) {
+  TRY(cli::set_process_up());
+  const SystemClock clock;
+  SystemRandom random;
+  Log log(clock, {});
+  const bool native = config.engine == "native";
+
+  if (native) TRY(cli::refuse_host(cli::check_host(config)));
+  const cli::User user = TRY(cli::find_server_user(config.server.user));
+  cli::StateLock lock = TRY(cli::StateLock::take(config.state_dir));
+  const Backing privileged = native ? TRY(start_privileged(config, user, log)) : Backing();
+
+  boost::asio::io_context io(1);
+  const auto engine = make_engine(io, clock, config, privileged.get());
+  cli::Shutdown shutdown(io, log);
+  const int lost = static_cast<int>(cli::ExitCode::internal);
+  service::Shots shots(io, *engine, clock, random, service::read_host_memory,
+                       cli::shots_options(config),
+                       cli::log_observers(log, [&] { shutdown.fail(lost); }));
+
+  crusoe::Metrics metrics(shots);
+  http::Server internal(io, clock, random, TRY(listener(config.internal, "internal", metrics, log)),
+                        crusoe::internal_routes({.shots = shots,
+                                                 .metrics = metrics,
+                                                 .body_bytes_max = config.execute.body_bytes_max,
+                                                 .draining = [&] { return shutdown.begun(); }}));
+  http::Server outside(io, clock, random, TRY(listener(config.public_door, "public", metrics, log)),
+                       crusoe::public_routes());
+  TRY(internal.listen());
+  TRY(outside.listen());
+
+  TRY(lock.write_pid("server", ::getpid()));
+  if (privileged) TRY(lock.write_pid("warden", privileged->process.pid()));
+  if (native) cli::survive_memory_shortage();
+  TRY(cli::drop_privileges(user));
+
+  shutdown.set_calls({.refuse_new = [&] { internal.drain(), outside.drain(); },
+                      .drain_runs = [&](auto drained) { shots.drain(std::move(drained)); },
+                      .stop_runs = [&] { shots.stop_now(); },
+                      .connections = [&] { return internal.connections() + outside.connections(); },
+                      .close = [&] { internal.close(), outside.close(); }});
+  const cli::Signals signals(io, log,
+                             {.stop = [&] { shutdown.stop(); },
+                              .child_ended =
+                                  [&] {
+                                    if (privileged) privileged->process.reap();
+                                  }});
+  Status filled;
+  shots.start([&](Status status) {
+    filled = std::move(status);
+    // A step that is made to fail is asked about from outside, so that server has to stay.
+    if (!filled && config.testing.fail_step.empty()) return shutdown.fail(lost);
+    log.info("ready", "runs are taken", {{"internal", internal.url()}, {"public", outside.url()}});
+    fmt::print("hutch ready internal={} public={}{}\n", internal.url(), outside.url(),
+               cli::kTestingMark);
+    std::fflush(stdout);
+  });
+  io.run();
+  if (!filled && config.testing.fail_step.empty()) return fail(filled.error());
+  return shutdown.exit_code();
+}
+
+int serve(const config::Config& config) {
+  const Result<int> exit_code = serve_until_stopped(config);
+  return exit_code ? *exit_code : cli::report(exit_code.error());
+}
+
+}  // namespace
+}  // namespace hutch
+
+int main(int argc, char** argv) { return hutch::cli::run_command_line(argc, argv, hutch::serve); }

@@ -114,6 +114,13 @@ class StrictHandler {
   const char* complaint_ = nullptr;
 };
 
+template <class Number>
+void append_number(std::string& out, Number number) {
+  std::array<char, 24> digits{};
+  out.append(digits.data(),
+             std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
 }  // namespace
 
 Result<bj::value> parse(std::string_view text) {
@@ -231,17 +238,13 @@ Writer& Writer::base64(std::string_view bytes) {
 
 Writer& Writer::integer(std::int64_t number) {
   separate();
-  std::array<char, 24> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out_.append(digits.data(), end);
+  append_number(out_, number);
   return *this;
 }
 
 Writer& Writer::unsigned_integer(std::uint64_t number) {
   separate();
-  std::array<char, 24> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out_.append(digits.data(), end);
+  append_number(out_, number);
   return *this;
 }
 

@@ -34,10 +34,16 @@ struct RawResponse {
 
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit RawClient(std::uint16_t port) : RawClient() { connect(port); }
+
+  // Has its descriptor, and no connection yet.
+  RawClient() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval most{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+  }
+
+  void connect(std::uint16_t port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);

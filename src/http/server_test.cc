@@ -2,6 +2,7 @@
 #include "http/server.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -11,6 +12,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <condition_variable>
+#include <ctime>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -490,6 +493,32 @@ TEST_F(ServerTest, RefusesConnectionsBeyondTheLimitAndRecovers) {
   third.close();
   first.reset();
   for (int status = 503; status != 200;) status = ask(get("/echo")).status();
+}
+
+TEST_F(ServerTest, WaitsForADescriptorInsteadOfSpinning) {
+  start();
+  RawClient client;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const Fd next(::dup(client.fd()));  // the first free number: from here on none is allowed
+  rlimit none_left = before;
+  none_left.rlim_cur = static_cast<rlim_t>(next.get());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  client.connect(port_);
+  client.send(get("/echo"));
+  clock_t used = 0;
+  // Long enough for the pause between two attempts to reach its full second.
+  const auto wait = std::make_shared<boost::asio::steady_timer>(io_);
+  std::promise<void> waited;
+  on_server([&] {
+    used = std::clock();
+    wait->expires_after(1500ms);
+    wait->async_wait([&](const boost::system::error_code&) { waited.set_value(); });
+  });
+  waited.get_future().wait();
+  EXPECT_LT(std::clock() - used, CLOCKS_PER_SEC / 2);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(client.read().status(), 200);
 }
 
 TEST_F(ServerTest, RefusesLargeBodiesThatWouldFillTheMemory) {

@@ -23,7 +23,9 @@ using boost::asio::use_awaitable;
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kReadBytes = 64_KiB;
+// One read. Small where heads are expected, so that an idle connection holds little memory.
+constexpr std::size_t kHeadReadBytes = 4_KiB;
+constexpr std::size_t kBodyReadBytes = 64_KiB;
 // Bodies up to this size are not counted: the number of connections bounds them.
 constexpr std::uint64_t kSmallBodyBytes = 64_KiB;
 // How much of the next requests is read ahead while a handler runs.
@@ -206,9 +208,10 @@ awaitable<Session::Next> Session::read_head(RequestReader& reader) {
       deadline = host_->clock.mono() + limits.head_time;
     }
     waiting_for_next_ = input_.empty();
+    if (waiting_for_next_ && input_.capacity() > 2 * kHeadReadBytes) input_ = std::string();
     if (waiting_for_next_ && host_->draining && requests_ > 0) co_return Next::close;
     const Nanos wait = begun ? deadline - host_->clock.mono() : Nanos(limits.idle_time);
-    const Input got = co_await read_some(wait);
+    const Input got = co_await read_some(kHeadReadBytes, wait);
     waiting_for_next_ = false;
     if (got == Input::data) continue;
     if (got == Input::closed || input_.empty()) co_return Next::close;
@@ -241,7 +244,7 @@ awaitable<Session::Next> Session::read_body(RequestReader& reader, BodyRoom& roo
     if (*complete) co_return Next::keep;
     const Nanos earned = std::chrono::seconds(arrived / limits.body_bytes_per_second);
     const Nanos deadline = start + limits.body_grace + earned;
-    const Input got = co_await read_some(deadline - host_->clock.mono());
+    const Input got = co_await read_some(kBodyReadBytes, deadline - host_->clock.mono());
     if (got == Input::closed) co_return Next::close;
     if (got == Input::data) continue;
     Refusal refusal{408, "the request body did not arrive in time"};
@@ -291,10 +294,10 @@ void Session::look() {
     return;
   }
   const std::size_t before = input_.size();
-  input_.resize(before + kReadBytes);
+  input_.resize(before + kHeadReadBytes);
   error_code ec;
   const std::size_t size =
-      socket_.read_some(boost::asio::buffer(input_.data() + before, kReadBytes), ec);
+      socket_.read_some(boost::asio::buffer(input_.data() + before, kHeadReadBytes), ec);
   input_.resize(before + (ec ? 0 : size));
   if (ec && ec != boost::asio::error::would_block) return departure->leave();
   watch();
@@ -346,13 +349,14 @@ awaitable<bool> Session::write(std::string head, const std::string& body) {
   co_return true;
 }
 
-awaitable<Session::Input> Session::read_some(Nanos wait) {
+awaitable<Session::Input> Session::read_some(std::size_t bytes_max, Nanos wait) {
   const std::size_t before = input_.size();
-  input_.resize(before + kReadBytes);
+  input_.resize(before + bytes_max);
   arm_timer(wait);
   error_code ec;
-  const std::size_t size = co_await socket_.async_read_some(
-      boost::asio::buffer(input_.data() + before, kReadBytes), redirect_error(use_awaitable, ec));
+  const boost::asio::mutable_buffer free(input_.data() + before, bytes_max);
+  const std::size_t size =
+      co_await socket_.async_read_some(free, redirect_error(use_awaitable, ec));
   disarm_timer();
   input_.resize(before + (ec ? 0 : size));
   if (!ec) co_return Input::data;
@@ -368,7 +372,7 @@ awaitable<void> Session::linger() {
     input_.clear();
     const Nanos wait = deadline - host_->clock.mono();
     if (wait <= Nanos(0)) break;
-    if (co_await read_some(wait) != Input::data) break;
+    if (co_await read_some(kBodyReadBytes, wait) != Input::data) break;
     thrown_away += input_.size();
   }
 }

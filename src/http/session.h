@@ -57,7 +57,7 @@ class Session : public std::enable_shared_from_this<Session> {
   boost::asio::awaitable<Next> answer(const Head& head, Response response, Next next);
   boost::asio::awaitable<Next> refuse(Refusal refusal);
   boost::asio::awaitable<bool> write(std::string head, const std::string& body);
-  boost::asio::awaitable<Input> read_some(Nanos wait);
+  boost::asio::awaitable<Input> read_some(std::size_t bytes_max, Nanos wait);
   boost::asio::awaitable<void> linger();
 
   std::optional<Response> refuse_by_head(const Head& head, const Router::Match& match) const;

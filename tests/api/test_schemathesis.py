@@ -1,7 +1,8 @@
 """The server against its own spec/openapi.yaml: what the spec allows is served, what it forbids is
 refused, every answer looks as the spec says.
 
-HUTCH_INTERNAL_URL names the internal listener of a running server; the tests are skipped without it.
+HUTCH_INTERNAL_URL names the internal listener of a running server; without it the tests are
+skipped. HUTCH_SCHEMA_EXAMPLES bounds the examples of one operation.
 """
 
 import os

@@ -21,7 +21,7 @@ using http::Response;
 awaitable<Response> execute(std::shared_ptr<const Door> door, Request request,
                             std::shared_ptr<Departure> departure) {
   auto decoded = decode_execute(request.body);
-  // The body is large and no longer needed, and a run may wait for half a minute.
+  // Given back now: a body is large, and a run may wait for half a minute without needing it.
   request.body = std::string();
   if (!decoded) co_return error_answer(decoded.error());
   const Report report = decoded->report ? Report::full : Report::informative;

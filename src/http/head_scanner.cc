@@ -11,12 +11,20 @@ bool is_token(char c) {
          kPunctuation.find(c) != std::string_view::npos;
 }
 
+// "HTTP/" and two digits; which versions are spoken is not decided here.
+bool is_version(std::string_view text) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return text.size() == 8 && text.starts_with("HTTP/") && digit(text[5]) && text[6] == '.' &&
+         digit(text[7]);
+}
+
 std::optional<Refusal> check_request_line(std::string_view line) {
   const auto spaces = std::count(line.begin(), line.end(), ' ');
   const bool visible =
       std::all_of(line.begin(), line.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7F; });
   const std::size_t target = line.find(' ') + 1;
-  if (!visible || spaces != 2 || line.front() == ' ' || target >= line.size()) {
+  if (!visible || spaces != 2 || line.front() == ' ' || target >= line.size() ||
+      !is_version(line.substr(line.rfind(' ') + 1))) {
     return Refusal{400, "malformed request line"};
   }
   if (line[target] != '/') return Refusal{400, "the request target must be a path"};

@@ -51,8 +51,11 @@ TEST(HeadScanner, RefusesWhatCouldBeReadInTwoWays) {
                                    "GET  / HTTP/1.1\r\n\r\n"s,            // request lines
                                    "GET /\tHTTP/1.1\r\n\r\n"s,            //
                                    "GET / x HTTP/1.1\r\n\r\n"s,           //
-                                   "GET /\r\n\r\n"s,                      //
-                                   " / HTTP/1.1\r\n\r\n"s,                //
+                                   "GET / HTTP/1\r\n\r\n"s,
+                                   "GET / HTTP/1.11\r\n\r\n"s,
+                                   "GET / http/1.1\r\n\r\n"s,
+                                   "GET /\r\n\r\n"s,                           //
+                                   " / HTTP/1.1\r\n\r\n"s,                     //
                                    "GET http://localhost/ HTTP/1.1\r\n\r\n"s,  //
                                    "GET * HTTP/1.1\r\n\r\n"s,                  //
                                    "GET /\xC3\xA9 HTTP/1.1\r\n\r\n"s,          //

@@ -268,7 +268,7 @@ TEST_F(ServerTest, RefusesABrokenHead) {
   expect_refusal(std::string("GET /echo HTTP/1.1\r\nHost: local\0host\r\n\r\n", 43), 400);
   expect_refusal("GET /echo HTTP/2.0\r\nHost: localhost\r\n\r\n", 505);
   expect_refusal("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400);
-  expect_refusal("GET /echo HTTP/1.11\r\nHost: localhost\r\n\r\n", 505);
+  expect_refusal("GET /echo HTTP/1.11\r\nHost: localhost\r\n\r\n", 400);
   expect_refusal("G@T /echo HTTP/1.1\r\nHost: localhost\r\n\r\n", 400);
   expect_refusal(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 13), 400);
   expect_refusal("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414);

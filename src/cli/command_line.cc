@@ -27,7 +27,6 @@ void add_help_command(CLI::App& app) {
   help->callback([&app, topic] {
     const CLI::App* about = &app;
     std::string name = "hutch";
-    std::string before;
     for (const std::string& word : *topic) {
       const auto named = about->get_subcommands(
           [&](const CLI::App* command) { return command->get_name() == word; });
@@ -35,14 +34,15 @@ void add_help_command(CLI::App& app) {
         throw CLI::ValidationError("help", fmt::format("there is no command `{} {}`", name, word));
       }
       about = named.front();
-      before = name;
       name += " " + word;
     }
-    fmt::print("{}", about->help(before));
+    // help() would show the command that was called, which is this one.
+    fmt::print("{}", about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
   });
 }
 
-// What the parser's complaint means for whoever typed it.
+// What the parser's complaint means for whoever typed it. Of a word that is no command, the parser
+// says only that a command is missing.
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = "hutch";
@@ -51,7 +51,12 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
     command = inner.front();
     name += " " + command->get_name();
   }
-  fmt::print(stderr, "hutch: {}\nhutch: `{} --help` shows what can be said\n", error.what(), name);
+  std::string what = error.what();
+  const std::vector<std::string> words = command->remaining();
+  if (error.get_name() == "RequiredError" && !words.empty()) {
+    what = fmt::format("there is no command `{} {}`", name, words.front());
+  }
+  fmt::print(stderr, "hutch: {}\nhutch: `{} --help` shows what can be said\n", what, name);
   return static_cast<int>(ExitCode::usage);
 }
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <csignal>
 #include <utility>
 
 #include "base/sys.h"
+#include "cli/alarm.h"
 #include "cli/instance.h"
 
 namespace hutch::cli {
@@ -57,17 +57,9 @@ pid_t read_pid(const std::string& path) {
 
 bool try_lock(const Fd& lock) { return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// flock() itself waits for ever; an alarm whose handler does nothing interrupts it.
 bool lock_in_time(const Fd& lock) {
-  struct sigaction interrupt {};
-  struct sigaction before {};
-  interrupt.sa_handler = [](int) {};
-  ::sigaction(SIGALRM, &interrupt, &before);
-  ::alarm(kPatienceSeconds);
-  const bool locked = ::flock(lock.get(), LOCK_EX) == 0;
-  ::alarm(0);
-  ::sigaction(SIGALRM, &before, nullptr);
-  return locked;
+  const Alarm alarm(kPatienceSeconds);
+  return ::flock(lock.get(), LOCK_EX) == 0;
 }
 
 tl::unexpected<Error> in_use(const std::string& directory, pid_t taker) {

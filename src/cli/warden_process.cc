@@ -1,16 +1,13 @@
 #include "cli/warden_process.h"
 
-#include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/fd.h"
+#include "cli/alarm.h"
 
 namespace hutch::cli {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr unsigned kPatienceSeconds = 10;
 
 }  // namespace
 
@@ -33,12 +30,9 @@ void WardenProcess::reap() {
 }
 
 WardenProcess::~WardenProcess() {
-  if (!ended_) {
-    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-    pollfd ended{process.get(), POLLIN, 0};
-    if (process) static_cast<void>(::poll(&ended, 1, kPatienceMs));
-  }
-  reap();
+  const Alarm alarm(kPatienceSeconds);
+  int status = 0;
+  for (pid_t child = 0; (child = ::waitpid(-1, &status, 0)) > 0;) note(child, status);
   if (!ended_) {
     log_.error("warden_stays", "the warden has not ended; the next start waits for it",
                {{"pid", pid_}});

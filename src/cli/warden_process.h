@@ -13,8 +13,10 @@ class WardenProcess {
   WardenProcess(pid_t pid, Log& log) : pid_(pid), log_(log) {}
   WardenProcess(const WardenProcess&) = delete;
   WardenProcess& operator=(const WardenProcess&) = delete;
-  // Waits, 10 s at most, until the warden has taken everything down and ended. Its socket must be
-  // closed by then: that is what tells it to.
+  // Waits, 10 s at most, until the warden has taken everything down and ended; its socket must be
+  // closed by then, since that is what tells it to. When it was killed, waits for what it has left
+  // behind: those processes end by themselves, but their namespaces stay until somebody buries
+  // them.
   ~WardenProcess();
 
   pid_t pid() const { return pid_; }

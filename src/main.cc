@@ -8,6 +8,7 @@
 
 #include "api/crusoe/metrics.h"
 #include "api/crusoe/routes.h"
+#include "cli/backing.h"
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/host_check.h"
@@ -18,47 +19,13 @@
 #include "cli/signals.h"
 #include "cli/state_lock.h"
 #include "cli/version.h"
-#include "cli/warden_process.h"
 #include "cli/wiring.h"
-#include "engine/fake_engine.h"
-#include "engine/native_engine.h"
 #include "http/server.h"
-#include "warden/start.h"
 
 namespace hutch {
 namespace {
 
 namespace crusoe = api::crusoe;
-
-// What is made by root: the privileged process, and what it makes sandboxes from.
-struct Privileged {
-  cli::WardenProcess process;  // ends last, when the engine has closed the socket
-  Fd socket;
-  engine::NativeEngineOptions engine;
-};
-
-using Backing = std::unique_ptr<Privileged>;  // null for the fake engine
-
-Result<Backing> start_privileged(const config::Config& config, const cli::User& user, Log& log) {
-  const image::Image image = TRY(image::open_image(config.state_dir, config.image));
-  const warden::WardenOptions options = cli::warden_options(config, image, user.uid);
-  warden::WardenConnection connection = TRY(warden::start_warden(options));
-  return Backing(new Privileged{.process = {connection.pid, log},
-                                .socket = std::move(connection.socket),
-                                .engine = cli::engine_options(config, image)});
-}
-
-std::unique_ptr<engine::Engine> make_engine(boost::asio::io_context& io, const Clock& clock,
-                                            const config::Config& config, Privileged* privileged) {
-#ifdef HUTCH_TESTING
-  const engine::FakeEngineOptions options{.limits = config.limits};
-  if (privileged == nullptr) return std::make_unique<engine::FakeEngine>(io, options);
-#else
-  static_cast<void>(config);
-#endif
-  return std::make_unique<engine::NativeEngine>(io, std::move(privileged->socket), clock,
-                                                privileged->engine);
-}
 
 Result<http::ServerOptions> listener(const config::Listener& settings, std::string_view name,
                                      crusoe::Metrics& metrics, Log& log) {
@@ -80,6 +47,14 @@ Result<http::ServerOptions> listener(const config::Listener& settings, std::stri
   return options;
 }
 
+Status listen(http::Server& server, std::string_view flag) {
+  Status status = server.listen();
+  if (!status && status.error().code == ErrorCode::address_in_use) {
+    status.error().message += fmt::format("; choose another with {}", flag);
+  }
+  return status;
+}
+
 // Serves until a signal or a failure says stop; the exit code.
 Result<int> serve_until_stopped(const config::Config& config) {
   TRY(cli::set_process_up());
@@ -88,13 +63,13 @@ Result<int> serve_until_stopped(const config::Config& config) {
   Log log(clock, {});
   const bool native = config.engine == "native";
 
-  if (native) TRY(cli::refuse_host(cli::check_host(config)));
+  if (native) TRY(cli::admit_host(config, log));
   const cli::User user = TRY(cli::find_server_user(config.server.user));
   cli::StateLock lock = TRY(cli::StateLock::take(config.state_dir));
-  const Backing privileged = native ? TRY(start_privileged(config, user, log)) : Backing();
+  cli::Backing backing = TRY(cli::Backing::start(config, user, lock, log));
 
   boost::asio::io_context io(1);
-  const auto engine = make_engine(io, clock, config, privileged.get());
+  const auto engine = backing.make_engine(io, clock);
   cli::Shutdown shutdown(io, log);
   const int lost = static_cast<int>(cli::ExitCode::internal);
   service::Shots shots(io, *engine, clock, random, service::read_host_memory,
@@ -109,11 +84,11 @@ Result<int> serve_until_stopped(const config::Config& config) {
                                                  .draining = [&] { return shutdown.begun(); }}));
   http::Server outside(io, clock, random, TRY(listener(config.public_door, "public", metrics, log)),
                        crusoe::public_routes());
-  TRY(internal.listen());
-  TRY(outside.listen());
+  TRY(listen(internal, "--internal"));
+  TRY(listen(outside, "--public"));
 
   TRY(lock.write_pid("server", ::getpid()));
-  if (privileged) TRY(lock.write_pid("warden", privileged->process.pid()));
+  if (native) TRY(lock.write_pid("warden", backing.warden()->pid()));
   if (native) cli::survive_memory_shortage();
   TRY(cli::drop_privileges(user));
 
@@ -122,12 +97,10 @@ Result<int> serve_until_stopped(const config::Config& config) {
                       .stop_runs = [&] { shots.stop_now(); },
                       .connections = [&] { return internal.connections() + outside.connections(); },
                       .close = [&] { internal.close(), outside.close(); }});
-  const cli::Signals signals(io, log,
-                             {.stop = [&] { shutdown.stop(); },
-                              .child_ended =
-                                  [&] {
-                                    if (privileged) privileged->process.reap();
-                                  }});
+  const auto reap = [&] {
+    if (native) backing.warden()->reap();
+  };
+  const cli::Signals signals(io, log, {.stop = [&] { shutdown.stop(); }, .child_ended = reap});
   Status filled;
   shots.start([&](Status status) {
     filled = std::move(status);

@@ -17,6 +17,20 @@ std::vector<plan::Finding> check_host(const config::Config& config) {
                              .sandboxes = config.pool.target});
 }
 
+Status admit_host(const config::Config& config, Log& log) {
+  const std::vector<plan::Finding> findings = check_host(config);
+  for (const plan::Finding& finding : findings) {
+    if (finding.verdict != plan::FindingVerdict::caution) continue;
+    log.warn("host_caution", finding.meaning,
+             {{"check", finding.name}, {"remedy", finding.remedy}});
+  }
+  for (const std::string& name : config.waive) {
+    log.warn("limit_waived", "the operator lets this limit go where the host cannot hold it",
+             {{"limit", name}});
+  }
+  return refuse_host(findings);
+}
+
 Status refuse_host(const std::vector<plan::Finding>& findings) {
   if (::geteuid() != 0) {
     for (const plan::Finding& finding : findings) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/log.h"
 #include "config/config.h"
 #include "plan/host.h"
 
@@ -11,6 +12,9 @@ namespace hutch::cli {
 
 // Looks at the host. Limits that the configuration waives count as held.
 std::vector<plan::Finding> check_host(const config::Config& config);
+
+// What a start does with the host: cautions and waived limits go to the log, failures are refused.
+Status admit_host(const config::Config& config, Log& log);
 
 // As plan::refuse_failed(), but who is not root is told only that: most of the rest follows from
 // it.

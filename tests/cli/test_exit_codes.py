@@ -1,4 +1,4 @@
-"""How `hutch serve` ends: one exit code for each kind of failure, and the one line that goes with it.
+"""How `hutch serve` ends: one exit code for each kind of failure, and the line that goes with it.
 Needs root; the tests of a running server need an image as well."""
 
 import os

@@ -24,6 +24,7 @@ namespace {
 
 using boost::asio::awaitable;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 constexpr std::uint64_t kBodyMax = 100'000;
 
@@ -265,12 +266,12 @@ TEST_F(ServerTest, RefusesABrokenHead) {
   expect_refusal(get("/echo", "A: b\r\n c\r\n"), 400);
   expect_refusal("GET /echo HTTP/1.1\nHost: localhost\n\n", 400);
   expect_refusal("GET /echo HTTP/1.1\r\nHost: localhost\r\nA: b\rC: d\r\n\r\n", 400);
-  expect_refusal(std::string("GET /echo HTTP/1.1\r\nHost: local\0host\r\n\r\n", 43), 400);
+  expect_refusal("GET /echo HTTP/1.1\r\nHost: local\0host\r\n\r\n"s, 400);
   expect_refusal("GET /echo HTTP/2.0\r\nHost: localhost\r\n\r\n", 505);
   expect_refusal("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400);
   expect_refusal("GET /echo HTTP/1.11\r\nHost: localhost\r\n\r\n", 400);
   expect_refusal("G@T /echo HTTP/1.1\r\nHost: localhost\r\n\r\n", 400);
-  expect_refusal(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 13), 400);
+  expect_refusal("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n"s, 400);
   expect_refusal("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414);
   expect_refusal(get("/echo", "X: " + std::string(1 << 20, 'a') + "\r\n"), 431);
   std::string many;

@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/host_check.h"
+#include "cli/output.h"
 #include "cli/privileges.h"
 #include "cli/process_setup.h"
 #include "cli/run_log.h"
@@ -107,9 +108,9 @@ Result<int> serve_until_stopped(const config::Config& config) {
     // A step that is made to fail is asked about from outside, so that server has to stay.
     if (!filled && config.testing.fail_step.empty()) return shutdown.fail(lost);
     log.info("ready", "runs are taken", {{"internal", internal.url()}, {"public", outside.url()}});
-    fmt::print("hutch ready internal={} public={}{}\n", internal.url(), outside.url(),
-               cli::kTestingMark);
-    std::fflush(stdout);
+    // Who closed standard output does not want to know.
+    cli::print_data(fmt::format("hutch ready internal={} public={}{}\n", internal.url(),
+                                outside.url(), cli::kTestingMark));
   });
   io.run();
   if (!filled && config.testing.fail_step.empty()) return fail(filled.error());

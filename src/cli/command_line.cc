@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/exit_code.h"
 #include "cli/image.h"
+#include "cli/output.h"
 #include "cli/serve.h"
 #include "cli/version.h"
 
@@ -20,11 +21,11 @@ Start here:
   hutch serve                 then: curl -d '{"code":"print(2**32)"}' 127.0.0.1:8700/v1/execute
   hutch doctor                what this host can do, and what it lacks)--";
 
-void add_help_command(CLI::App& app) {
+void add_help_command(CLI::App& app, int& exit_code) {
   CLI::App* help = app.add_subcommand("help", "Show the help of hutch, or of one command");
   auto topic = std::make_shared<std::vector<std::string>>();
   help->add_option("command", *topic, "The command, such as `serve` or `image build`");
-  help->callback([&app, topic] {
+  help->callback([&app, topic, exit = &exit_code] {
     const CLI::App* about = &app;
     std::string name = "hutch";
     for (const std::string& word : *topic) {
@@ -37,7 +38,7 @@ void add_help_command(CLI::App& app) {
       name += " " + word;
     }
     // help() would show the command that was called, which is this one.
-    fmt::print("{}", about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
+    *exit = print_data(about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
   });
 }
 
@@ -56,7 +57,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() == "RequiredError" && !words.empty()) {
     what = fmt::format("there is no command `{} {}`", name, words.front());
   }
-  fmt::print(stderr, "hutch: {}\nhutch: `{} --help` shows what can be said\n", what, name);
+  print_chatter(fmt::format("hutch: {}\nhutch: `{} --help` shows what can be said\n", what, name));
   return static_cast<int>(ExitCode::usage);
 }
 
@@ -72,7 +73,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   add_doctor_command(app, exit_code);
   add_docs_command(app, exit_code);
   add_version_command(app, exit_code);
-  add_help_command(app);
+  add_help_command(app, exit_code);
   app.footer(kFooter);  // last: commands take over the footer that is there when they are added
   // CLI11 reports everything, --help included, by throwing; nothing of that leaves this function.
   try {

@@ -5,7 +5,7 @@
 
 namespace hutch::cli {
 
-// `exit_code` has to outlive the parsing of `app`; this command leaves it 0.
+// `exit_code` has to outlive the parsing of `app`; 0 unless the text cannot be written.
 void add_docs_command(CLI::App& app, int& exit_code);
 
 }  // namespace hutch::cli

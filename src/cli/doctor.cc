@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/host_check.h"
 #include "cli/instance.h"
+#include "cli/output.h"
 
 namespace hutch::cli {
 namespace {
@@ -127,9 +128,10 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
       return;
     }
     const Examination examination = examine(*config);
-    fmt::print("{}", *wants_json ? as_json(examination) + "\n" : as_text(examination));
     const Status fit = refuse_host(examination.findings);
-    exit_code = fit ? 0 : static_cast<int>(exit_code_for(fit.error().code));
+    const int printed =
+        print_data(*wants_json ? as_json(examination) + "\n" : as_text(examination));
+    exit_code = fit ? printed : static_cast<int>(exit_code_for(fit.error().code));
   });
 }
 

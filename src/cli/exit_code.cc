@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include "cli/output.h"
 
 namespace hutch::cli {
 
@@ -55,7 +55,7 @@ std::string_view exit_code_help() {
 }
 
 int report(const Error& error) {
-  fmt::print(stderr, "hutch: {}\n", describe(error));
+  print_chatter(fmt::format("hutch: {}\n", describe(error)));
   return static_cast<int>(exit_code_for(error.code));
 }
 

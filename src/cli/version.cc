@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output.h"
 #include "hutch_version.h"
 
 namespace hutch::cli {
@@ -10,8 +11,7 @@ std::string version_line() { return fmt::format("hutch {}{}", kVersion, kTesting
 
 void add_version_command(CLI::App& app, int& exit_code) {
   app.add_subcommand("version", "Print the version of this build")->callback([&exit_code] {
-    fmt::print("{}\n", version_line());
-    exit_code = 0;
+    exit_code = print_data(version_line() + "\n");
   });
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::string_view kTestingMark;
 // "hutch 0.1.0" and the mark.
 std::string version_line();
 
-// `exit_code` has to outlive the parsing of `app`; this command leaves it 0.
+// `exit_code` has to outlive the parsing of `app`; 0 unless the line cannot be written.
 void add_version_command(CLI::App& app, int& exit_code);
 
 }  // namespace hutch::cli

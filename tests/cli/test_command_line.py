@@ -5,6 +5,7 @@ import difflib
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 from harness import settings
@@ -51,6 +52,15 @@ def test_the_serve_help_names_every_exit_code():
     text = run_hutch("serve", "--help").stdout
     for code in (0, 64, 69, 70, 73, 75, 76, 77):
         assert re.search(rf"^ *{code}  ", text, re.MULTILINE), code
+
+
+@pytest.mark.parametrize("arguments", [["docs", "config"], ["version"], ["help"], ["doctor"]])
+def test_standard_output_that_takes_nothing(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [settings.BINARY, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60
+        )
+    assert done.returncode == 70 and b"cannot write to standard output" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]])

@@ -105,6 +105,8 @@ void Warden::check_memory(Sandbox* sandbox, Nanos now) {
   if (sandbox->phase != Phase::running || (sandbox->flags & kMemoryKilled) != 0) return;
   if (sandbox->cgroup->counters().memory_kills > 0) {
     sandbox->flags |= kMemoryKilled;
+    // The first cause wins: a deadline that passes while the program dies changes nothing.
+    sandbox->deadline = Nanos{0};
     send_signal(sandbox->program, SIGKILL);
   } else if (sandbox->memory_checks_left > 0) {
     --sandbox->memory_checks_left;
@@ -246,11 +248,10 @@ void Warden::advance_close(Sandbox* sandbox) {
   if (sandbox->quarantined) {
     log_.info("quarantine_over", "a sandbox that would not end is gone",
               {{"handle", sandbox->handle}});
-    return;
   }
   Report report;
   report.handle = sandbox->handle;
-  report.tell = sandbox->failed ? Tell::failed : Tell::destroyed;
+  report.tell = sandbox->failed && !sandbox->quarantined ? Tell::failed : Tell::destroyed;
   report.step = sandbox->failure.step;
   report.sys_errno = sandbox->failure.sys_errno;
   tell(report, {});

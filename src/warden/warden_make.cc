@@ -110,6 +110,7 @@ Status Warden::begin(Sandbox* sandbox) {
 void Warden::on_launcher() {
   auto answer = launcher_.receive();
   if (!answer) {
+    log_.error("launcher_lost", "the launcher has ended or talks nonsense");
     stop_serving(70);
     return;
   }

@@ -227,13 +227,16 @@ void Zone::release() {
   lifeline_.reset();
 }
 
-// The launcher first: while it is not reaped, the anchor's pid namespace cannot end.
+// The end of the anchor kills everything in its pid namespace, and is not complete before all of it
+// is reaped: also a process that the launcher had just cloned and nobody has heard of yet.
 Zone::~Zone() {
   release();
   for (const Fd* pidfd : {&launcher_pidfd_, &anchor_pidfd_}) {
-    if (!*pidfd) continue;
-    ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
-    wait_for(*pidfd);
+    if (*pidfd) ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
+  }
+  if (!anchor_pidfd_) return;
+  siginfo_t info{};
+  while (::waitid(P_ALL, 0, &info, WEXITED | __WALL) == 0) {
   }
 }
 

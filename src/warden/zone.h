@@ -48,7 +48,7 @@ class Zone {
   Zone() = default;
   Zone(Zone&&) = default;
   Zone& operator=(Zone&&) = delete;
-  // Ends and reaps launcher and anchor.
+  // Ends the zone and reaps every child of this process.
   ~Zone();
 
   int launcher_socket() const { return launcher_socket_.get(); }

@@ -52,23 +52,8 @@ std::string digest(const std::string& bytes) {
   return out;
 }
 
-class CourierTest : public testing::Test {
+class CourierTest : public KernelTest {
  protected:
-  void SetUp() override { before_ = Leftovers::now(); }
-  void TearDown() override {
-    client_.reset();
-    const Leftovers after = Leftovers::now();
-    EXPECT_EQ(before_.mounts, after.mounts);
-    EXPECT_EQ(before_.cgroups, after.cgroups);
-    EXPECT_EQ(before_.processes, after.processes);
-    EXPECT_EQ(before_.descriptors.size(), after.descriptors.size());
-  }
-
-  WardenClient& client() {
-    if (!client_) client_ = std::make_unique<WardenClient>(default_options());
-    return *client_;
-  }
-
   plan::Verdict send_in(const Sandbox& sandbox, const std::vector<File>& files) {
     client().ask(Ask::files_in, sandbox.handle);
     Told told = client().next();
@@ -134,9 +119,6 @@ class CourierTest : public testing::Test {
     EXPECT_EQ(ended.status, 0);
     return records;
   }
-
-  std::unique_ptr<WardenClient> client_;
-  Leftovers before_;
 };
 
 TEST_F(CourierTest, CarriesBytesInAndOut) {
@@ -187,9 +169,9 @@ TEST_F(CourierTest, KillsWhatIsLeftBeforeItReads) {
 }
 
 TEST_F(CourierTest, SaysThatFilesDoNotFit) {
-  warden::WardenOptions options = default_options();
+  warden::WardenOptions options = new_options();
   options.spec.disk_bytes = 4 << 20;
-  client_ = std::make_unique<WardenClient>(options);
+  restart(options);
   Sandbox sandbox = client().create();
   const std::vector<File> files = {
       {"first", "1"}, {"large", std::string(5 << 20, 'x')}, {"last", "3"}};

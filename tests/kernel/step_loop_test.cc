@@ -28,18 +28,7 @@ bool is_taken(Step step) {
   }
 }
 
-class StepLoop : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override { before_ = Leftovers::now(); }
-  void TearDown() override {
-    const Leftovers after = Leftovers::now();
-    EXPECT_EQ(before_.mounts, after.mounts);
-    EXPECT_EQ(before_.cgroups, after.cgroups);
-    EXPECT_EQ(before_.processes, after.processes);
-    EXPECT_EQ(before_.descriptors.size(), after.descriptors.size());
-  }
-  Leftovers before_;
-};
+class StepLoop : public KernelTest, public testing::WithParamInterface<int> {};
 
 std::string name_of(const testing::TestParamInfo<int>& info) {
   return std::string(step_name(static_cast<Step>(info.param)));
@@ -49,11 +38,11 @@ class SandboxStep : public StepLoop {};
 
 TEST_P(SandboxStep, IsNamedAndLeavesNothing) {
   const auto step = static_cast<Step>(GetParam());
-  warden::WardenOptions options = default_options();
+  warden::WardenOptions options = new_options();
   options.fail_step = step;
-  WardenClient client(options);
-  client.ask(Ask::create, 1);
-  const Told told = client.next();
+  restart(options);
+  client().ask(Ask::create, 1);
+  const Told told = client().next();
   if (!is_taken(step)) {
     EXPECT_EQ(told.report.tell, Tell::created);
     return;
@@ -61,7 +50,7 @@ TEST_P(SandboxStep, IsNamedAndLeavesNothing) {
   EXPECT_EQ(told.report.tell, Tell::failed);
   EXPECT_EQ(told.report.step, step) << step_name(told.report.step);
   EXPECT_EQ(told.report.sys_errno, EIO);
-  EXPECT_EQ(client.close(), 0);
+  EXPECT_EQ(client().close(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SandboxStep,
@@ -73,7 +62,7 @@ class StartStep : public StepLoop {};
 
 TEST_P(StartStep, IsNamedAndLeavesNothing) {
   const auto step = static_cast<Step>(GetParam());
-  warden::WardenOptions options = default_options();
+  warden::WardenOptions options = new_options();
   options.fail_step = step;
   const auto started = warden::start_warden(options);
   ASSERT_FALSE(started);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,8 +19,6 @@ namespace hutch::kernel_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kFirstInstanceId = 0x7000'0000;
 
 std::array<std::uint8_t, 32> digest_bytes(const std::string& hex) {
   std::array<std::uint8_t, 32> bytes{};
@@ -39,14 +38,27 @@ std::string drain(int fd) {
   }
 }
 
-void add_cgroups(const fs::path& root, std::set<std::string>* found) {
+std::vector<std::string> groups_named(const std::string& name) {
+  std::vector<std::string> found;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(root, error), end; it != end; it.increment(error)) {
-    if (error) return;
-    if (it->is_directory(error) && it->path().string().find("/hutch-") != std::string::npos) {
-      found->insert(it->path().string());
-    }
+  for (fs::recursive_directory_iterator it("/sys/fs/cgroup", error), end; it != end;
+       it.increment(error)) {
+    if (error) break;
+    if (it->path().filename() == name) found.push_back(it->path().string());
   }
+  return found;
+}
+
+std::multiset<std::string> host_mounts() {
+  std::multiset<std::string> mounts;
+  std::ifstream file("/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) mounts.insert(line);
+  return mounts;
+}
+
+std::size_t open_descriptors() {
+  const fs::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
 }  // namespace
@@ -186,24 +198,36 @@ void WardenClient::destroy(const Sandbox& sandbox) {
   EXPECT_EQ(told.report.flags & warden::kQuarantined, 0U);
 }
 
-Leftovers Leftovers::now() {
-  Leftovers found;
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) found.mounts.insert(line);
-  for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup")) {
-    if (hierarchy.is_directory()) add_cgroups(hierarchy.path(), &found.cgroups);
-  }
-  for (const auto& fd : fs::directory_iterator("/proc/self/fd")) {
-    std::error_code error;
-    found.descriptors.insert(fs::read_symlink(fd.path(), error).string());
-  }
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    struct stat info {};
-    if (::stat(entry.path().c_str(), &info) == 0 && info.st_uid >= kFirstInstanceId) {
-      found.processes.insert(entry.path().filename().string());
-    }
-  }
-  return found;
+void KernelTest::SetUp() {
+  // Orphans of a warden come to us, so that none can hide behind the host's init.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  mounts_ = host_mounts();
+  descriptors_ = open_descriptors();
 }
+
+void KernelTest::TearDown() {
+  client_.reset();
+  EXPECT_EQ(mounts_, host_mounts());
+  EXPECT_EQ(descriptors_, open_descriptors());
+  for (const std::string& instance : instances_) {
+    EXPECT_EQ(groups_named("hutch-" + instance), std::vector<std::string>{});
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(-1, &status, WNOHANG), -1) << "a process is left";
+}
+
+warden::WardenOptions KernelTest::new_options() {
+  warden::WardenOptions options = default_options();
+  instances_.push_back(options.instance);
+  return options;
+}
+
+WardenClient& KernelTest::restart(const warden::WardenOptions& options) {
+  client_.reset();
+  client_ = std::make_unique<WardenClient>(options);
+  return *client_;
+}
+
+WardenClient& KernelTest::client() { return client_ ? *client_ : restart(new_options()); }
 
 }  // namespace hutch::kernel_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,14 +70,26 @@ class WardenClient {
   bool closed_ = false;
 };
 
-// What a warden must not leave: taken before its start and compared after its end.
-struct Leftovers {
-  std::multiset<std::string> mounts;
-  std::set<std::string> cgroups;
-  std::set<std::string> descriptors;
-  std::set<std::string> processes;  // in the range of ids that instances use
+// Ends each test with the audit that nothing is left of the wardens it started: no mount, no
+// control group of their names, no descriptor, no process. Other instances may run on the host
+// meanwhile.
+class KernelTest : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
 
-  static Leftovers now();
+  // Starts one with the default options at the first call.
+  WardenClient& client();
+  // Ends the present one and starts one with these options.
+  WardenClient& restart(const warden::WardenOptions& options);
+  // Options whose names the audit knows.
+  warden::WardenOptions new_options();
+
+ private:
+  std::unique_ptr<WardenClient> client_;
+  std::vector<std::string> instances_;
+  std::multiset<std::string> mounts_;
+  std::size_t descriptors_ = 0;
 };
 
 }  // namespace hutch::kernel_test

@@ -12,25 +12,8 @@ namespace {
 using warden::Ask;
 using warden::Tell;
 
-class WardenTest : public testing::Test {
+class WardenTest : public KernelTest {
  protected:
-  void SetUp() override { before_ = Leftovers::now(); }
-  void TearDown() override {
-    client_.reset();
-    const Leftovers after = Leftovers::now();
-    EXPECT_EQ(before_.mounts, after.mounts);
-    EXPECT_EQ(before_.cgroups, after.cgroups);
-    EXPECT_EQ(before_.processes, after.processes);
-    EXPECT_EQ(before_.descriptors.size(), after.descriptors.size());
-  }
-
-  WardenClient& client() {
-    if (!client_) client_ = std::make_unique<WardenClient>(default_options());
-    return *client_;
-  }
-
-  std::unique_ptr<WardenClient> client_;
-  Leftovers before_;
 };
 
 TEST_F(WardenTest, StartsAndEndsWithNothingLeft) { EXPECT_EQ(client().close(), 0); }

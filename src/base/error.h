@@ -1,4 +1,5 @@
-// Our own failures, as values. How a tenant's program ended is never an Error (see model/outcome.h).
+// Our own failures, as values. How a tenant's program ended is never an Error (see
+// model/outcome.h).
 #pragma once
 
 #include <string>

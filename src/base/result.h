@@ -45,9 +45,9 @@ T take_value(Result<T>&& result) {
 // Yields the value, or returns the Error from the enclosing function:
 //   const Fd fd = TRY(open_file(...));
 //   TRY(write_all(...));
-#define TRY(expression)                                                  \
-  ({                                                                     \
-    auto try_result = (expression);                                      \
+#define TRY(expression)                                                   \
+  ({                                                                      \
+    auto try_result = (expression);                                       \
     if (!try_result) return ::hutch::fail(std::move(try_result).error()); \
-    ::hutch::take_value(std::move(try_result));                          \
+    ::hutch::take_value(std::move(try_result));                           \
   })

@@ -1,6 +1,6 @@
 // The closed vocabulary of everything that making, running and ending a sandbox consists of. One
-// name labels the error, the timing, the failpoint, the doctor's line and the table in the docs, so a
-// failure always points at one line of one list. Owns the names; decides nothing.
+// name labels the error, the timing, the failpoint, the doctor's line and the table in the docs, so
+// a failure always points at one line of one list. Owns the names; decides nothing.
 #pragma once
 
 #include <cstdint>

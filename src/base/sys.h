@@ -42,7 +42,7 @@ struct Pipe {
 Result<Pipe> pipe();                              // O_CLOEXEC
 Result<std::pair<Fd, Fd>> socket_pair(int type);  // AF_UNIX, SOCK_CLOEXEC added
 Status set_nonblocking(int fd);
-Result<Fd> duplicate(int fd);                     // O_CLOEXEC
+Result<Fd> duplicate(int fd);                                             // O_CLOEXEC
 Result<Fd> memory_file(const std::string& name, std::string_view bytes);  // sealed against change
 
 // One SEQPACKET message with descriptors. EPIPE and ECONNRESET come back as sandbox_lost.

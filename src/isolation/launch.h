@@ -7,8 +7,8 @@
 namespace hutch::isolation {
 
 struct CloneResult {
-  long pid = -1;       // 0 in the child; < 0 when the call failed
-  int pidfd = -1;      // in the parent only
+  long pid = -1;   // 0 in the child; < 0 when the call failed
+  int pidfd = -1;  // in the parent only
   int sys_errno = 0;
 };
 

@@ -1,5 +1,3 @@
-#include "isolation/launch.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -11,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "isolation/launch.h"
 
 namespace hutch::isolation {
 

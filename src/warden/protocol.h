@@ -38,7 +38,7 @@ enum class Tell : std::uint32_t {
   courier = 4,         // 1 descriptor: the server's end of the courier's stream socket
   courier_failed = 5,  // the courier could not be started: step, sys_errno
   courier_ended = 6,   // the courier was reaped: by_signal, status
-  destroyed = 7,       // nothing is left of the sandbox, or it is quarantined (flag)
+  destroyed = 7,       // nothing is left of it; with kQuarantined: told once more when that is over
 };
 
 enum ReportFlag : std::uint32_t {

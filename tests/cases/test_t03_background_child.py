@@ -18,6 +18,7 @@ def test_bytes_of_the_last_instant_are_not_lost(daemon):
         "subprocess.run(\"head -c 200000 /dev/zero | tr '\\\\0' x; (sleep 30.3 &)\", shell=True)"
     )
     for _ in range(5):
+        daemon.wait_warm()
         answer = daemon.execute(code)
         assert answer["stdout"] == "x" * 200_000
         assert answer.seconds < 1 * settings.SLACK

@@ -179,12 +179,12 @@ print(all(open(n, 'rb').read() == bytes(range(int(n[1:]))) for n in os.listdir()
 
 
 def test_files_that_do_not_fit(own_daemon):
-    here = own_daemon(sets={"limits.disk_bytes": 4 << 20, "limits.inodes": 200})
+    here = own_daemon(sets={"limits.disk_bytes": 4 << 20, "limits.inodes": 256})
     here.execute(ANY, files=[upload("fits", bytes(2 << 20))]).ok()
     for files in (
         [upload("big", bytes(6 << 20))],
         [upload(f"part{turn}", bytes(1 << 20)) for turn in range(6)],
-        [upload(f"f{turn}", "") for turn in range(400)],
+        [upload(f"f{turn}", "") for turn in range(600)],
     ):
         answer = here.execute(ANY, files=files)
         assert answer.status == 502, answer

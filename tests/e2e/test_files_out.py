@@ -4,7 +4,9 @@ import base64
 import os
 
 import pytest
+from harness import host
 from harness.client import upload
+from harness.waiting import wait_until
 
 MIB = 1 << 20
 
@@ -273,11 +275,16 @@ time.sleep(0.2)
 
 
 def test_sixteen_mebibytes_do_not_stay_in_the_server(daemon):
-    from harness import host
-
     code = f"for n in range(4): open(f'f{{n}}','wb').write({os.urandom(8)!r} * {MIB // 2})"
-    daemon.execute(code).ok()
-    before = host.resident_bytes(daemon.pid)
-    for _ in range(6):
+    for _ in range(2):
         daemon.execute(code).ok()
-    assert host.resident_bytes(daemon.pid) - before < 40 * MIB
+    daemon.wait_warm()
+    before = host.resident_bytes(daemon.pid)
+    for _ in range(8):
+        daemon.execute(code).ok()
+    # The allocator may keep what one such answer takes (16 MiB and their base64), not more.
+    wait_until(
+        lambda: host.resident_bytes(daemon.pid) - before < 48 * MIB,
+        5,
+        lambda: f"{before} bytes before, {host.resident_bytes(daemon.pid)} now",
+    )

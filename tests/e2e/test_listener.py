@@ -230,12 +230,12 @@ def test_a_body_over_the_limit_that_is_sent_in_full(daemon):
 
 
 def test_the_body_limit_is_a_setting(own_daemon):
-    here = own_daemon(sets={"execute.body_bytes_max": 1000})
-    at_limit = b'{"code":"print(1)","x":"' + b"a" * (1000 - 26) + b'"}'
-    assert len(at_limit) == 1000
+    here = own_daemon(sets={"execute.body_bytes_max": 2000})
+    at_limit = b'{"code":"print(1)","x":"' + b"a" * (2000 - 26) + b'"}'
+    assert len(at_limit) == 2000
     assert here.internal.request("POST", "/v1/execute", at_limit).status == 200
     over = here.internal.request("POST", "/v1/execute", at_limit + b" ")
-    assert over.status == 413 and over.error == "request body is larger than 1000 bytes"
+    assert over.status == 413 and over.error == "request body is larger than 2000 bytes"
 
 
 def test_health(daemon):

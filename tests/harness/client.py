@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import http.client
 import json
+import re
 import socket
 import time
 import urllib.parse
@@ -25,6 +26,11 @@ def strict_json(text):
     if isinstance(text, bytes):
         text = text.decode("utf-8")
     return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+
+
+def one_mark_a_run(text):
+    """How many U+FFFD stand for one broken sequence is not promised; that one stands there is."""
+    return re.sub("\ufffd+", "\ufffd", text)
 
 
 @dataclasses.dataclass

@@ -127,7 +127,7 @@ def test_requests_are_served_in_the_order_they_came(own_daemon):
         threads.append(threading.Thread(target=run, args=(turn,)))
         threads[-1].start()
         # The next one comes when this one has arrived: it runs, or it stands in line.
-        wait_until(lambda: here.metric("hutch_runs_waiting") >= turn, 5, "it did not get in line")
+        wait_until(lambda: here.metric("hutch_pool_waiting") >= turn, 5, "it did not get in line")
     for thread in threads:
         thread.join()
     assert finished == sorted(finished)

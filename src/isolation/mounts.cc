@@ -31,8 +31,8 @@ Status attach(const Fd& context, const std::string& target) {
   if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
     return failed(Step::image_mount, "cannot read the image as erofs");
   }
-  const Fd mounted(static_cast<int>(
-      ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, kImageAttributes)));
+  const Fd mounted(
+      static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, kImageAttributes)));
   if (!mounted) return failed(Step::image_mount, "cannot mount the image");
   if (::syscall(SYS_move_mount, mounted.get(), "", AT_FDCWD, target.c_str(),
                 MOVE_MOUNT_F_EMPTY_PATH) != 0) {

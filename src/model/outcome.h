@@ -22,7 +22,7 @@ struct Outcome {
   Cause cause = Cause::lost;
   // How the main process itself went; meaningless for `cancelled` and `lost`.
   bool by_signal = false;
-  int status = 0;  // exit status 0..255, or the signal's number when by_signal
+  int status = 0;                       // exit status 0..255, or the signal's number when by_signal
   std::uint64_t memory_peak_bytes = 0;  // 0: the kernel does not tell
   std::uint64_t cpu_ms = 0;             // user and system time of the whole sandbox
   // The limit that `cause` ran into: seconds, bytes, processes, or inodes. Empty for other causes.

@@ -28,7 +28,7 @@ struct ShotResult {
   StreamText out;
   StreamText err;
   Outcome outcome;
-  std::uint64_t duration_ms = 0;  // from the moment the code was handed over to its end
+  std::uint64_t duration_ms = 0;     // from the moment the code was handed over to its end
   std::vector<OutputFile> files;     // ordered by path
   std::vector<OmittedFile> omitted;  // ordered by path; at most Limits::files_count
   std::uint64_t omitted_count = 0;   // how many there were in truth

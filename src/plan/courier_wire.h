@@ -25,11 +25,11 @@ constexpr std::uint32_t kDigestBytes = 32;
 
 enum class CourierVerdict : std::uint32_t {
   ok = 0,
-  no_space = 1,       // the files do not fit: blocks
-  no_inodes = 2,      // the files do not fit: inodes
-  bad_path = 3,       // a path that the engine should never have sent
-  io = 4,             // see sys_errno
-  bad_message = 5,    // the stream did not parse, or ended early
+  no_space = 1,     // the files do not fit: blocks
+  no_inodes = 2,    // the files do not fit: inodes
+  bad_path = 3,     // a path that the engine should never have sent
+  io = 4,           // see sys_errno
+  bad_message = 5,  // the stream did not parse, or ended early
 };
 
 struct Verdict {

@@ -1,6 +1,6 @@
-// Between the warden and its launcher: SEQPACKET messages with descriptors, and the block that holds
-// everything the launcher ever carries out. The launcher decides nothing: it picks the list that the
-// request names.
+// Between the warden and its launcher: SEQPACKET messages with descriptors, and the block that
+// holds everything the launcher ever carries out. The launcher decides nothing: it picks the list
+// that the request names.
 #pragma once
 
 #include <cstdint>

@@ -27,17 +27,17 @@ struct PlanSpec {
   std::uint64_t inodes = 0;
   std::uint64_t shm_bytes = 0;
   // From the image.
-  std::string python;                        // absolute path inside the image
-  std::map<std::string, std::string> env;    // what the image wants to be set
+  std::string python;                                           // absolute path inside the image
+  std::map<std::string, std::string> env;                       // what the image wants to be set
   std::vector<std::pair<std::string, std::string>> home_links;  // path below HOME -> target
 };
 
 // What the plan has to know about this host.
 struct PlanHost {
-  std::vector<std::uint32_t> cpus;      // online and allowed to us, ascending
-  std::uint64_t open_files_max = 0;     // our own hard limit, which cannot be raised inside
-  std::string cpuinfo_block;            // the host's first /proc/cpuinfo block, without its end
-  std::string zone_path;                // where the warden has mounted the template
+  std::vector<std::uint32_t> cpus;   // online and allowed to us, ascending
+  std::uint64_t open_files_max = 0;  // our own hard limit, which cannot be raised inside
+  std::string cpuinfo_block;         // the host's first /proc/cpuinfo block, without its end
+  std::string zone_path;             // where the warden has mounted the template
 };
 
 // The numbers that the cgroup enforces.

@@ -30,8 +30,8 @@ json::array strings_json(const std::vector<std::string>& strings) {
 // One action a line: a plan is read by people and compared by line.
 void print(const json::value& value, const std::string& indent, std::string* out) {
   const std::string inner = indent + "  ";
-  const bool list_of_lines = value.is_array() && !value.get_array().empty() &&
-                             !value.get_array().front().is_int64();
+  const bool list_of_lines =
+      value.is_array() && !value.get_array().empty() && !value.get_array().front().is_int64();
   if (value.is_object() && indent.size() < 4) {
     out->append("{\n");
     bool first = true;

@@ -23,8 +23,10 @@ Error refusal(ErrorCode code) {
   switch (code) {
     case ErrorCode::busy:
       return {code, Step::none, 0, "no sandbox is available right now - try again shortly"};
-    case ErrorCode::draining: return {code, Step::none, 0, "the server is stopping"};
-    default: return {code, Step::none, 0, "the privileged side has ended"};
+    case ErrorCode::draining:
+      return {code, Step::none, 0, "the server is stopping"};
+    default:
+      return {code, Step::none, 0, "the privileged side has ended"};
   }
 }
 
@@ -116,8 +118,11 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
         happen(Left{request->id});
         answer(*request, fail(left_error()));
         break;
-      case Request::Stage::running: engine_.cancel(request->sandbox); break;
-      case Request::Stage::answered: break;
+      case Request::Stage::running:
+        engine_.cancel(request->sandbox);
+        break;
+      case Request::Stage::answered:
+        break;
     }
   }
 
@@ -210,7 +215,11 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
 
   void create_done(Result<engine::Created> created) {
     if (created) {
-      if (observers_.created) observers_.created(created->timings);
+      for (const engine::StepTiming& timing : created->timings) {
+        StepTotal& total = stats_.setup[timing.step];
+        total.count += 1;
+        total.micros += timing.micros;
+      }
       happen(SandboxReady{created->handle});
       return;
     }

@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "base/clock.h"
@@ -54,8 +53,15 @@ struct PoolNumbers {
   std::uint64_t created_total = 0;  // sandboxes that became ready since the start; never falls
 };
 
+// How long one step of making sandboxes took, all of them together.
+struct StepTotal {
+  std::uint64_t count = 0;
+  std::uint64_t micros = 0;
+};
+
 // Counters since the start, for metrics.
 struct ShotStats {
+  std::map<Step, StepTotal> setup;              // of sandboxes that became ready
   std::map<model::Cause, std::uint64_t> ended;  // runs that came back with an outcome
   std::map<ErrorCode, std::uint64_t> failed;    // runs that came back with an Error, by its code
   std::uint64_t create_failures_total = 0;
@@ -68,7 +74,6 @@ struct ShotStats {
 
 // What happens in the background, for the log and the metrics. Each may be empty.
 struct ShotsObservers {
-  std::function<void(std::span<const engine::StepTiming>)> created;
   std::function<void(const Error&, std::uint32_t failures_in_a_row)> create_failed;
   std::function<void()> warm_lost;
   std::function<void(const Error&)> fatal;  // once; from then on every run fails as warden_gone

@@ -84,8 +84,19 @@ std::vector<MetricFamily> run_families(const service::Shots& shots) {
   for (const auto& [code, count] : stats.failed) {
     add(failed, static_cast<double>(count), {{"code", std::string(error_code_name(code))}});
   }
+  MetricFamily setup = family("hutch_setup_step_seconds",
+                              "Steps of making sandboxes that became ready.", MetricType::Summary);
+  for (const auto& [step, total] : stats.setup) {
+    ClientMetric metric;
+    metric.label = {{"step", std::string(step_name(step))}};
+    metric.summary.sample_count = total.count;
+    metric.summary.sample_sum = static_cast<double>(total.micros) / 1e6;
+    setup.metric.push_back(std::move(metric));
+  }
   std::vector<MetricFamily> all{std::move(ended)};
-  if (!failed.metric.empty()) all.push_back(std::move(failed));
+  for (MetricFamily* more : {&failed, &setup}) {
+    if (!more->metric.empty()) all.push_back(std::move(*more));
+  }
   return all;
 }
 

@@ -95,10 +95,14 @@ Status mount_tmpfs(const std::string& target, const std::string& options) {
 Status mount_image_file(const std::string& file, const std::string& target) {
   const Fd image = TRY(sys::open(file, O_RDONLY));
   auto direct = mount_erofs("/proc/self/fd/" + std::to_string(image.get()), target);
-  if (direct) return {};
-  const auto loop = attach_loop(image);
-  if (!loop) return direct;
-  return mount_erofs(loop->path, target);
+  if (direct || mount_image_by_loop(file, target)) return {};
+  return direct;
+}
+
+Status mount_image_by_loop(const std::string& file, const std::string& target) {
+  const Fd image = TRY(sys::open(file, O_RDONLY));
+  const Loop loop = TRY(attach_loop(image));
+  return mount_erofs(loop.path, target);
 }
 
 Status mount_image_directory(const std::string& directory, const std::string& target) {

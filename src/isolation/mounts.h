@@ -17,6 +17,8 @@ Status mount_tmpfs(const std::string& target, const std::string& options);
 // A read-only image file, or a directory that holds the same tree: read-only, nosuid, nodev.
 // A file needs erofs that mounts files (Linux 6.12 and later) or a free loop device.
 Status mount_image_file(const std::string& file, const std::string& target);
+// The second way by itself, as kernels before 6.12 need it.
+Status mount_image_by_loop(const std::string& file, const std::string& target);
 Status mount_image_directory(const std::string& directory, const std::string& target);
 
 Status bind_mount(const std::string& source, const std::string& target);

@@ -117,27 +117,19 @@ std::string_view short_path(std::string_view file) {
 
 std::string_view level_word(spdlog::level::level_enum level) {
   switch (level) {
-    case spdlog::level::debug:
-      return "debug";
-    case spdlog::level::warn:
-      return "warn";
-    case spdlog::level::err:
-      return "error";
-    default:
-      return "info";
+    case spdlog::level::debug: return "debug";
+    case spdlog::level::warn: return "warn";
+    case spdlog::level::err: return "error";
+    default: return "info";
   }
 }
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::debug:
-      return spdlog::level::debug;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::warn:
-      return spdlog::level::warn;
-    case LogLevel::error:
-      return spdlog::level::err;
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
   }
   return spdlog::level::info;
 }

@@ -23,7 +23,6 @@ enum class Step : std::uint16_t {
   zone_devices,
   zone_proc,
   zone_pivot,
-  zone_user_limits,
   launcher_start,
   launcher_plan,
   // Warden, for each sandbox.
@@ -34,7 +33,6 @@ enum class Step : std::uint16_t {
   // Launcher, for each sandbox.
   network_create,
   network_loopback,
-  network_return,
   init_clone,
   id_maps,
   // Init, inside the new namespaces.
@@ -52,7 +50,6 @@ enum class Step : std::uint16_t {
   proc_mask,
   proc_readonly,
   proc_figures,
-  root_readonly,
   pivot,
   old_root_detach,
   user_limits,
@@ -73,7 +70,6 @@ enum class Step : std::uint16_t {
   program_go,
   program_join,
   program_directory,
-  program_streams,
   program_descriptors,
   program_rlimits,
   program_affinity,
@@ -94,8 +90,6 @@ enum class Step : std::uint16_t {
   files_out,
   // Tear-down.
   kill_tree,
-  reap_program,
-  reap_init,
   cgroup_remove,
   count_,
 };

@@ -17,16 +17,12 @@ constexpr std::size_t kFdsMax = 16;
 
 ErrorCode classify(int number) {
   switch (number) {
-    case ENOENT:
-      return ErrorCode::not_found;
+    case ENOENT: return ErrorCode::not_found;
     case ENOSPC:
-    case EDQUOT:
-      return ErrorCode::disk_full;
+    case EDQUOT: return ErrorCode::disk_full;
     case EACCES:
-    case EPERM:
-      return ErrorCode::not_permitted;
-    default:
-      return ErrorCode::io;
+    case EPERM: return ErrorCode::not_permitted;
+    default: return ErrorCode::io;
   }
 }
 

@@ -10,20 +10,14 @@ ExitCode exit_code_for(ErrorCode code) {
   switch (code) {
     using enum ErrorCode;
     case bad_request:
-    case config:
-      return ExitCode::usage;
+    case config: return ExitCode::usage;
     case unsupported:
-    case unsupported_host:
-      return ExitCode::unsupported;
-    case not_permitted:
-      return ExitCode::privilege;
+    case unsupported_host: return ExitCode::unsupported;
+    case not_permitted: return ExitCode::privilege;
     case state_in_use:
-    case disk_full:
-      return ExitCode::state;
-    case address_in_use:
-      return ExitCode::port;
-    case no_image:
-      return ExitCode::no_image;
+    case disk_full: return ExitCode::state;
+    case address_in_use: return ExitCode::port;
+    case no_image: return ExitCode::no_image;
     case too_large:
     case busy:
     case draining:
@@ -35,8 +29,7 @@ ExitCode exit_code_for(ErrorCode code) {
     case not_found:
     case cancelled:
     case io:
-    case internal:
-      return ExitCode::internal;
+    case internal: return ExitCode::internal;
   }
   return ExitCode::internal;
 }

@@ -10,10 +10,10 @@
 
 namespace hutch::cli {
 
-// Looks at the host. Limits that the configuration waives count as held.
+// Looks at the host. A limit that it cannot hold is a failure: a sandbox without one is none.
 std::vector<plan::Finding> check_host(const config::Config& config);
 
-// What a start does with the host: cautions and waived limits go to the log, failures are refused.
+// What a start does with the host: cautions go to the log, failures are refused.
 Status admit_host(const config::Config& config, Log& log);
 
 // As plan::refuse_failed(), but who is not root is told only that: most of the rest follows from

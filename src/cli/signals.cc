@@ -24,14 +24,9 @@ void Signals::wait() {
 void Signals::handle(int number) {
   switch (number) {
     case SIGTERM:
-    case SIGINT:
-      calls_.stop();
-      return;
-    case SIGCHLD:
-      calls_.child_ended();
-      return;
-    default:
-      log_.info("signal_ignored", "this signal has no meaning here", {{"signal", number}});
+    case SIGINT: calls_.stop(); return;
+    case SIGCHLD: calls_.child_ended(); return;
+    default: log_.info("signal_ignored", "this signal has no meaning here", {{"signal", number}});
   }
 }
 

@@ -54,7 +54,6 @@ warden::WardenOptions warden_options(const config::Config& config, const image::
           .image_is_file = image.is_erofs,
           .image_digest = bytes_of(image.digest),
           .slots_max = config.runs.max + config.pool.ceiling + kSlotsBeside,
-          .waive = config.waive,
           .server_uid = server_uid,
           .fail_step = step_named(config.testing.fail_step)};
 }

@@ -101,17 +101,6 @@ Status check_image(const std::string& image) {
                   image));
 }
 
-Status check_waive(const std::vector<std::string>& waive) {
-  constexpr std::array<std::string_view, 3> kWaivable{"memory", "cpus", "processes"};
-  for (const std::string& name : waive) {
-    if (std::find(kWaivable.begin(), kWaivable.end(), name) == kWaivable.end()) {
-      return wrong(fmt::format(
-          "waive may hold \"memory\", \"cpus\" and \"processes\", and has \"{}\"", name));
-    }
-  }
-  return {};
-}
-
 Status check_step(const std::string& name) {
   if (name.empty()) return {};
   for (std::uint16_t i = 1; i < static_cast<std::uint16_t>(Step::count_); ++i) {
@@ -171,7 +160,6 @@ Status check(const Config& config) {
   }
   TRY(check_engine(config.engine));
   TRY(check_image(config.image));
-  TRY(check_waive(config.waive));
   TRY(check_step(config.testing.fail_step));
   if (config.server.user == "root" || config.server.user == "0") {
     return wrong("server.user must not be root: name an unprivileged user, or leave it out");

@@ -58,9 +58,6 @@ struct Config {
   Execute execute;
   std::string engine = "native";  // "native"; builds for tests also know "fake"
   std::string image = "python";   // what sandboxes start from; `hutch image ls` shows them
-  // Limits that this host cannot enforce and that the operator gives up by name. What a waived
-  // limit guards against is then possible: a run without `memory` can take all of the host's.
-  std::vector<std::string> waive;
   Server server;
   Testing testing;
 };

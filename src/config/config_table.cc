@@ -38,11 +38,6 @@ const std::array kFields{
           "What makes sandboxes: `native` (Linux namespaces, cgroups and seccomp).", ""},
     Field{"image", Kind::text, top<&Config::image>, 0, 0,
           "Name of the image that sandboxes start from. `hutch image build` makes it.", ""},
-    Field{"waive", Kind::list, top<&Config::waive>, 0, 0,
-          "Limits that this host cannot enforce and that the server may start without: `memory`, "
-          "`cpus`, `processes`. Danger: nothing then stops a run from taking all of the host's. "
-          "`hutch doctor` says which limits need it.",
-          ""},
     Field{"internal.listen", Kind::text, in<&Config::internal, &Listener::listen>, 0, 0,
           "Where runs, health and metrics are served, as `ADDRESS:PORT`. No key is asked for here, "
           "so "
@@ -135,16 +130,11 @@ std::string_view wanted(Kind kind) {
   switch (kind) {
     case Kind::size:
       return R"(a size in bytes, such as 1048576 or "1MiB" (units B KiB MiB GiB TiB))";
-    case Kind::count:
-      return "an integer";
-    case Kind::duration:
-      return "an integer, in milliseconds";
-    case Kind::number:
-      return "a number";
-    case Kind::text:
-      return "a string";
-    case Kind::list:
-      return "an array of strings";
+    case Kind::count: return "an integer";
+    case Kind::duration: return "an integer, in milliseconds";
+    case Kind::number: return "a number";
+    case Kind::text: return "a string";
+    case Kind::list: return "an array of strings";
   }
   return "";
 }

@@ -67,10 +67,9 @@ TEST_F(ConfigTest, EveryDefaultLiesInItsOwnRange) {
 TEST_F(ConfigTest, AFileSetsEveryKind) {
   const Config config = load_text(R"(
 image = "python"
-waive = ["memory", "cpus"]
 [internal]
 listen = "[::1]:0"
-hosts = ["hutch.example"]
+hosts = ["hutch.example", "agents.example"]
 [limits]
 memory_bytes = "1GiB"
 disk_bytes = 134_217_728
@@ -80,8 +79,7 @@ target = 5
 wait_ms = 100
 )")
                             .value();
-  EXPECT_THAT(config.waive, ElementsAre("memory", "cpus"));
-  EXPECT_THAT(config.internal.hosts, ElementsAre("hutch.example"));
+  EXPECT_THAT(config.internal.hosts, ElementsAre("hutch.example", "agents.example"));
   EXPECT_EQ(config.limits.memory_bytes, 1_GiB);
   EXPECT_EQ(config.limits.disk_bytes, 128_MiB);
   EXPECT_EQ(config.limits.cpus, 0.5);
@@ -97,12 +95,12 @@ TEST_F(ConfigTest, SettingsWinOverTheFileAndLaterOnesOverEarlierOnes) {
 }
 
 TEST_F(ConfigTest, SettingsTakeWhatTheFileTakes) {
-  const Config config =
-      with({"limits.memory_bytes=768MiB", "limits.cpus=2", "waive=memory,cpus", "public.hosts="})
-          .value();
+  const Config config = with({"limits.memory_bytes=768MiB", "limits.cpus=2",
+                              "internal.hosts=a.example,b.example", "public.hosts="})
+                            .value();
   EXPECT_EQ(config.limits.memory_bytes, 768_MiB);
   EXPECT_EQ(config.limits.cpus, 2.0);
-  EXPECT_THAT(config.waive, ElementsAre("memory", "cpus"));
+  EXPECT_THAT(config.internal.hosts, ElementsAre("a.example", "b.example"));
   EXPECT_TRUE(config.public_door.hosts.empty());
 }
 
@@ -125,7 +123,7 @@ TEST_F(ConfigTest, WrongTypesNameTheKeyAndWhatIsAllowed) {
             R"((units B KiB MiB GiB TiB), and is "512MB")");
   EXPECT_THAT(refusal("[limits]\ncpus = true\n"), HasSubstr("must be a number, and is a boolean"));
   EXPECT_THAT(refusal("[pool]\nwait_ms = 1.5\n"), HasSubstr("in milliseconds, and is a number"));
-  EXPECT_THAT(refusal("waive = [1]\n"), HasSubstr("must be an array of strings"));
+  EXPECT_THAT(refusal("[public]\nhosts = [1]\n"), HasSubstr("must be an array of strings"));
   EXPECT_THAT(refusal("image = 1979-05-27\n"), HasSubstr("a string, and is a date or a time"));
   EXPECT_THAT(refusal("limits = 3\n"), HasSubstr("1:10: limits is a group of settings"));
   EXPECT_THAT(refused({"limits.cpus=nan"}), HasSubstr("limits.cpus must be"));
@@ -187,7 +185,6 @@ TEST_F(ConfigTest, TextsAreChecked) {
   EXPECT_THAT(refused({"engine=docker"}), HasSubstr("engine must be \"native\""));
   EXPECT_THAT(refused({"image=../x"}), HasSubstr("image must be a name"));
   EXPECT_THAT(refused({"image="}), HasSubstr("image must be a name"));
-  EXPECT_THAT(refused({"waive=seccomp"}), HasSubstr("waive may hold"));
   EXPECT_THAT(refused({"state_dir=relative"}), HasSubstr("absolute path"));
   EXPECT_THAT(refused({"server.user=root"}), HasSubstr("must not be root"));
   EXPECT_THAT(refused({"internal.hosts=http://x"}), HasSubstr("without scheme and port"));

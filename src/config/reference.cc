@@ -9,18 +9,12 @@ namespace {
 
 std::string_view kind_name(Kind kind) {
   switch (kind) {
-    case Kind::size:
-      return "size";
-    case Kind::count:
-      return "integer";
-    case Kind::duration:
-      return "integer, ms";
-    case Kind::number:
-      return "number";
-    case Kind::text:
-      return "string";
-    case Kind::list:
-      return "array of strings";
+    case Kind::size: return "size";
+    case Kind::count: return "integer";
+    case Kind::duration: return "integer, ms";
+    case Kind::number: return "number";
+    case Kind::text: return "string";
+    case Kind::list: return "array of strings";
   }
   return "";
 }

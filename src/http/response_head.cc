@@ -43,14 +43,9 @@ std::string write_response_head(const Response& response, const ResponseHead& he
   append_field(out, "X-Request-Id", head.request_id);
   for (const Field& field : response.fields) append_field(out, field.name, field.value);
   switch (head.connection) {
-    case ConnectionField::none:
-      break;
-    case ConnectionField::close:
-      append_field(out, "Connection", "close");
-      break;
-    case ConnectionField::keep_alive:
-      append_field(out, "Connection", "keep-alive");
-      break;
+    case ConnectionField::none: break;
+    case ConnectionField::close: append_field(out, "Connection", "close"); break;
+    case ConnectionField::keep_alive: append_field(out, "Connection", "keep-alive"); break;
   }
   out += "\r\n";
   return out;

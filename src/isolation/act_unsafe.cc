@@ -210,20 +210,13 @@ int act_mount(const RawAction& action) {
     }
     case Op::make_private:
       return result_of(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
-    case Op::bind:
-      return bind(action, false);
-    case Op::bind_optional:
-      return bind(action, true);
-    case Op::bind_readonly:
-      return bind_readonly(action.t);
-    case Op::remount_readonly:
-      return remount_readonly(action.t);
-    case Op::enter_root:
-      return enter_root(action.t);
-    case Op::detach_old_root:
-      return detach_old_root();
-    default:
-      return ENOSYS;
+    case Op::bind: return bind(action, false);
+    case Op::bind_optional: return bind(action, true);
+    case Op::bind_readonly: return bind_readonly(action.t);
+    case Op::remount_readonly: return remount_readonly(action.t);
+    case Op::enter_root: return enter_root(action.t);
+    case Op::detach_old_root: return detach_old_root();
+    default: return ENOSYS;
   }
 }
 
@@ -231,21 +224,16 @@ int act_identity(const RawAction& action, ActContext* context) {
   switch (action.op) {
     case Op::set_identity:
       return set_identity(static_cast<gid_t>(action.a), static_cast<uid_t>(action.b));
-    case Op::drop_bounding_set:
-      return drop_bounding_set();
-    case Op::drop_capabilities:
-      return drop_capabilities();
-    case Op::no_new_privs:
-      return result_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    case Op::set_dumpable:
-      return result_of(prctl(PR_SET_DUMPABLE, action.a, 0, 0, 0));
+    case Op::drop_bounding_set: return drop_bounding_set();
+    case Op::drop_capabilities: return drop_capabilities();
+    case Op::no_new_privs: return result_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    case Op::set_dumpable: return result_of(prctl(PR_SET_DUMPABLE, action.a, 0, 0, 0));
     case Op::self_check:
       return self_check(static_cast<uid_t>(action.a), static_cast<int>(action.b));
     case Op::install_filter:
       return result_of(
           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &context->filters[action.a]));
-    default:
-      return act_mount(action);
+    default: return act_mount(action);
   }
 }
 
@@ -279,41 +267,24 @@ int act(const RawAction& action, ActContext* context) {
   if (context->fail_step != Step::none && context->fail_step == action.step) return EIO;
 #endif
   switch (action.op) {
-    case Op::session:
-      return result_of(setsid());
-    case Op::await_go:
-      return await_go(context->report);
-    case Op::unshare:
-      return result_of(unshare(static_cast<int>(action.a)));
-    case Op::make_directory:
-      return make_directory(action);
-    case Op::make_symlink:
-      return result_of(symlink(action.s, action.t));
-    case Op::set_hostname:
-      return result_of(sethostname(action.s, strlen(action.s)));
-    case Op::write_control:
-      return write_control(action.t, action.s);
-    case Op::change_directory:
-      return result_of(chdir(action.t));
-    case Op::open_directory:
-      return open_directory(action.t, context);
-    case Op::place_descriptors:
-      return place_descriptors(context, static_cast<unsigned>(action.a));
-    case Op::set_rlimit:
-      return set_rlimit(action);
-    case Op::set_affinity:
-      return set_affinity(*context);
+    case Op::session: return result_of(setsid());
+    case Op::await_go: return await_go(context->report);
+    case Op::unshare: return result_of(unshare(static_cast<int>(action.a)));
+    case Op::make_directory: return make_directory(action);
+    case Op::make_symlink: return result_of(symlink(action.s, action.t));
+    case Op::set_hostname: return result_of(sethostname(action.s, strlen(action.s)));
+    case Op::write_control: return write_control(action.t, action.s);
+    case Op::change_directory: return result_of(chdir(action.t));
+    case Op::open_directory: return open_directory(action.t, context);
+    case Op::place_descriptors: return place_descriptors(context, static_cast<unsigned>(action.a));
+    case Op::set_rlimit: return set_rlimit(action);
+    case Op::set_affinity: return set_affinity(*context);
     case Op::join_session_keyring:
       return result_of(syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
-    case Op::set_umask:
-      umask(static_cast<mode_t>(action.a));
-      return 0;
-    case Op::join_namespaces:
-      return join_namespaces(context->init_pidfd);
-    case Op::execute:
-      return result_of(execve(action.s, context->argv, context->envp));
-    default:
-      return act_identity(action, context);
+    case Op::set_umask: umask(static_cast<mode_t>(action.a)); return 0;
+    case Op::join_namespaces: return join_namespaces(context->init_pidfd);
+    case Op::execute: return result_of(execve(action.s, context->argv, context->envp));
+    default: return act_identity(action, context);
   }
 }
 

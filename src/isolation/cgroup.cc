@@ -34,12 +34,9 @@ Result<std::unique_ptr<CgroupTree>> open_cgroup_tree(CgroupKernel& kernel,
                                                      const CgroupTreeOptions& options) {
   TRY(check_cgroup_name(options.instance));
   switch (layout.version) {
-    case CgroupVersion::none:
-      break;
-    case CgroupVersion::v1:
-      return open_cgroup_tree_v1(kernel, layout, options);
-    case CgroupVersion::v2:
-      return open_cgroup_tree_v2(kernel, layout, options);
+    case CgroupVersion::none: break;
+    case CgroupVersion::v1: return open_cgroup_tree_v1(kernel, layout, options);
+    case CgroupVersion::v2: return open_cgroup_tree_v2(kernel, layout, options);
   }
   return std::make_unique<NoCgroupTree>();
 }

@@ -118,12 +118,9 @@ Result<CgroupLayout> detect_cgroups(CgroupKernel& kernel, const std::string& roo
 
 std::string layout_text(const CgroupLayout& layout) {
   switch (layout.version) {
-    case CgroupVersion::none:
-      return "none";
-    case CgroupVersion::v1:
-      return layout.hybrid ? "v1 beside v2" : "v1";
-    case CgroupVersion::v2:
-      return "v2";
+    case CgroupVersion::none: return "none";
+    case CgroupVersion::v1: return layout.hybrid ? "v1 beside v2" : "v1";
+    case CgroupVersion::v2: return "v2";
   }
   return "none";
 }

@@ -243,12 +243,9 @@ std::uint32_t arch_token(Arch arch) {
 
 std::uint32_t return_value(Verdict verdict) {
   switch (verdict.kind) {
-    case Verdict::Kind::allow:
-      return SECCOMP_RET_ALLOW;
-    case Verdict::Kind::refuse:
-      return SECCOMP_RET_ERRNO | verdict.error;
-    case Verdict::Kind::kill:
-      return SECCOMP_RET_KILL_PROCESS;
+    case Verdict::Kind::allow: return SECCOMP_RET_ALLOW;
+    case Verdict::Kind::refuse: return SECCOMP_RET_ERRNO | verdict.error;
+    case Verdict::Kind::kill: return SECCOMP_RET_KILL_PROCESS;
   }
   return SECCOMP_RET_KILL_PROCESS;
 }
@@ -265,12 +262,9 @@ Result<Verdict> verdict_of(std::uint32_t value) {
 
 std::string verdict_text(Verdict verdict) {
   switch (verdict.kind) {
-    case Verdict::Kind::allow:
-      return "allow";
-    case Verdict::Kind::kill:
-      return "kill";
-    case Verdict::Kind::refuse:
-      break;
+    case Verdict::Kind::allow: return "allow";
+    case Verdict::Kind::kill: return "kill";
+    case Verdict::Kind::refuse: break;
   }
   if (verdict.error == 0) return "succeed";
   const char* name = strerrorname_np(verdict.error);

@@ -72,9 +72,7 @@ class PolicyDice {
     for (std::uint64_t i = 1 + below(3); i > 0; --i) {
       ArgTest test{.index = static_cast<std::uint8_t>(below(6)), .value = value()};
       switch (below(4)) {
-        case 0:
-          test.compare = ArgTest::Compare::at_least;
-          break;
+        case 0: test.compare = ArgTest::Compare::at_least; break;
         case 1:
           test.width = ArgWidth::all64;
           test.value |= below(3) << 32U;
@@ -84,8 +82,7 @@ class PolicyDice {
           test.value &= 0xf;
           test.width = ArgWidth::all64;
           break;
-        default:
-          break;
+        default: break;
       }
       rule.all.push_back(test);
     }

@@ -181,10 +181,8 @@ constexpr auto kAarch64 = std::to_array<SyscallEntry>({
 
 std::span<const SyscallEntry> syscall_table(Arch arch) {
   switch (arch) {
-    case Arch::x86_64:
-      return kX86;
-    case Arch::aarch64:
-      return kAarch64;
+    case Arch::x86_64: return kX86;
+    case Arch::aarch64: return kAarch64;
   }
   return {};
 }

@@ -247,14 +247,10 @@ Status refuse_failed(const std::vector<Finding>& findings) {
 
 std::string_view verdict_name(FindingVerdict verdict) {
   switch (verdict) {
-    case FindingVerdict::pass:
-      return "PASS";
-    case FindingVerdict::caution:
-      return "CAUTION";
-    case FindingVerdict::fail:
-      return "FAIL";
-    case FindingVerdict::skipped:
-      return "SKIPPED";
+    case FindingVerdict::pass: return "PASS";
+    case FindingVerdict::caution: return "CAUTION";
+    case FindingVerdict::fail: return "FAIL";
+    case FindingVerdict::skipped: return "SKIPPED";
   }
   return "SKIPPED";
 }

@@ -209,14 +209,9 @@ void read_cgroups(const std::string& root, HostFacts& facts) {
 
 void read_unenforced(HostFacts& facts) {
   switch (facts.cgroups.version) {
-    case CgroupVersion::v1:
-      read_cgroups_v1(facts);
-      return;
-    case CgroupVersion::v2:
-      read_cgroups_v2(facts);
-      return;
-    case CgroupVersion::none:
-      break;
+    case CgroupVersion::v1: read_cgroups_v1(facts); return;
+    case CgroupVersion::v2: read_cgroups_v2(facts); return;
+    case CgroupVersion::none: break;
   }
   for (const Need& need : kNeeds) {
     facts.unenforced.push_back({need.limit, "no control groups are mounted"});

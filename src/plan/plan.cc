@@ -164,6 +164,12 @@ std::vector<Action> init_actions(const PlanSpec& spec, const Plan& plan) {
   return list;
 }
 
+// When the host itself runs out of memory, a tenant's process is the first to go; nothing inside
+// may lower this again.
+Action victim_first() {
+  return on(Step::program_rlimits, Op::write_control, "/proc/self/oom_score_adj", "500");
+}
+
 std::vector<Action> entering_actions() {
   return {
       step(Step::program_session, Op::session),
@@ -191,6 +197,7 @@ std::vector<Action> rlimit_actions(const PlanSpec& spec, const PlanHost& host) {
       limit(RLIMIT_NICE, 0, 0),
       limit(RLIMIT_RTPRIO, 0, 0),
       limit(RLIMIT_STACK, kStackBytes, kStackBytes),
+      victim_first(),
   };
 }
 
@@ -221,6 +228,7 @@ std::vector<Action> program_actions(const PlanSpec& spec, const PlanHost& host) 
 std::vector<Action> courier_actions() {
   std::vector<Action> list = entering_actions();
   list.push_back(step(Step::program_rlimits, Op::set_rlimit, RLIMIT_CORE, 0, 0));
+  list.push_back(victim_first());
   list.push_back(step(Step::program_umask, Op::set_umask, 022));
   const std::vector<Action> last = unprivileged_actions(FilterKind::courier);
   list.insert(list.end(), last.begin(), last.end());

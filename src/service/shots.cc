@@ -23,10 +23,8 @@ Error refusal(ErrorCode code) {
   switch (code) {
     case ErrorCode::busy:
       return {code, Step::none, 0, "no sandbox is available right now - try again shortly"};
-    case ErrorCode::draining:
-      return {code, Step::none, 0, "the server is stopping"};
-    default:
-      return {code, Step::none, 0, "the privileged side has ended"};
+    case ErrorCode::draining: return {code, Step::none, 0, "the server is stopping"};
+    default: return {code, Step::none, 0, "the privileged side has ended"};
   }
 }
 
@@ -118,11 +116,8 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
         happen(Left{request->id});
         answer(*request, fail(left_error()));
         break;
-      case Request::Stage::running:
-        engine_.cancel(request->sandbox);
-        break;
-      case Request::Stage::answered:
-        break;
+      case Request::Stage::running: engine_.cancel(request->sandbox); break;
+      case Request::Stage::answered: break;
     }
   }
 

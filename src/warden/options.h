@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/step.h"
 #include "plan/plan.h"
@@ -18,10 +17,9 @@ struct WardenOptions {
   std::string image_path;
   bool image_is_file = true;
   std::array<std::uint8_t, 32> image_digest{};
-  std::uint32_t slots_max = 64;    // sandboxes at once, 1 .. 4096
-  std::vector<std::string> waive;  // limits that need not be enforced, by name
-  std::uint32_t server_uid = 0;    // for the ledger only
-  Step fail_step = Step::none;     // failpoint; only builds with HUTCH_TESTING look at it
+  std::uint32_t slots_max = 64;  // sandboxes at once, 1 .. 4096
+  std::uint32_t server_uid = 0;  // for the ledger only
+  Step fail_step = Step::none;   // failpoint; only builds with HUTCH_TESTING look at it
 };
 
 }  // namespace hutch::warden

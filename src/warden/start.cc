@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
+#include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
@@ -101,6 +102,15 @@ void tell_start(int socket, const StartReport& report) {
   ignore_error(sys::send_message(socket, std::as_bytes(std::span(&report, 1)), {}));
 }
 
+Status failpoint([[maybe_unused]] const WardenOptions& options, [[maybe_unused]] Step step) {
+#ifdef HUTCH_TESTING
+  if (options.fail_step == step) {
+    return fail(Error{ErrorCode::setup_failed, step, EIO, "failpoint"});
+  }
+#endif
+  return {};
+}
+
 struct Cgroups {
   std::unique_ptr<isolation::CgroupKernel> kernel;
   std::unique_ptr<isolation::CgroupTree> tree;
@@ -139,7 +149,9 @@ Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& l
   const SystemClock clock;
   const plan::PlanHost host = gather();
   const plan::Plan plan = TRY(plan::make_plan(options.spec, host));
+  TRY(failpoint(options, Step::uid_range));
   const UidRange range = TRY(take_uid_range());
+  TRY(failpoint(options, Step::cgroup_root));
   const Cgroups cgroups = TRY(open_cgroups(options, server));
   ZoneSpec spec;
   spec.path = host.zone_path;
@@ -168,6 +180,9 @@ Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& l
     ::signal(number, SIG_IGN);
   }
   ::prctl(PR_SET_NAME, "hutch-warden", 0, 0, 0);
+  // Whoever has to clean up is killed last; a host that does not let us say so is a caution of
+  // `hutch doctor`, not a reason to stop.
+  ignore_error(sys::write_control("/proc/self/oom_score_adj", "-900"));
   const SystemClock clock;
   Log log(clock, {.fd = 2, .level = LogLevel::info, .process = "warden"});
   const auto status = serve(options, socket, server, log);

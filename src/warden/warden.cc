@@ -80,12 +80,8 @@ void Warden::dispatch(std::uint64_t key) {
     return;
   }
   switch (source) {
-    case Source::server:
-      on_server();
-      break;
-    case Source::launcher:
-      on_launcher();
-      break;
+    case Source::server: on_server(); break;
+    case Source::launcher: on_launcher(); break;
     case Source::launcher_end:
     case Source::anchor_end:
       if (!stopping_) {
@@ -93,39 +89,21 @@ void Warden::dispatch(std::uint64_t key) {
       }
       stop_serving(70);
       break;
-    case Source::child_signal:
-      reap_strangers();
-      break;
-    default:
-      break;
+    case Source::child_signal: reap_strangers(); break;
+    default: break;
   }
 }
 
 void Warden::dispatch_sandbox(Sandbox* sandbox, Source source) {
   switch (source) {
-    case Source::init_report:
-      on_init_report(sandbox);
-      break;
-    case Source::init_end:
-      on_init_end(sandbox);
-      break;
-    case Source::program_report:
-      on_program_report(sandbox);
-      break;
-    case Source::program_end:
-      on_program_end(sandbox);
-      break;
-    case Source::courier_report:
-      on_courier_report(sandbox);
-      break;
-    case Source::courier_end:
-      on_courier_end(sandbox);
-      break;
-    case Source::memory_event:
-      on_memory_event(sandbox);
-      break;
-    default:
-      break;
+    case Source::init_report: on_init_report(sandbox); break;
+    case Source::init_end: on_init_end(sandbox); break;
+    case Source::program_report: on_program_report(sandbox); break;
+    case Source::program_end: on_program_end(sandbox); break;
+    case Source::courier_report: on_courier_report(sandbox); break;
+    case Source::courier_end: on_courier_end(sandbox); break;
+    case Source::memory_event: on_memory_event(sandbox); break;
+    default: break;
   }
 }
 
@@ -187,18 +165,11 @@ void Warden::handle_request(const Request& request) {
         arm(sandbox, request.timeout_ms);
       }
       break;
-    case Ask::stop:
-      stop(sandbox);
-      break;
+    case Ask::stop: stop(sandbox); break;
     case Ask::files_in:
-    case Ask::files_out:
-      start_courier(sandbox, request.ask);
-      break;
-    case Ask::destroy:
-      close_sandbox(sandbox);
-      break;
-    case Ask::create:
-      break;
+    case Ask::files_out: start_courier(sandbox, request.ask); break;
+    case Ask::destroy: close_sandbox(sandbox); break;
+    case Ask::create: break;
   }
 }
 

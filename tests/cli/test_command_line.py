@@ -110,7 +110,6 @@ def test_wrong_usage_says_where_to_look(arguments, words):
         ("internal.listen=nowhere", "ADDRESS:PORT"),
         ("engine=docker", 'engine must be "native"'),
         ("server.user=root", "server.user must not be root"),
-        ("waive=seccomp", "waive may hold"),
         ("limits.disk_bytes=1GiB", "must not exceed limits.memory_bytes"),
         ("limits.file_bytes=17MiB", "must not exceed limits.files_bytes"),
         ("testing.fail_step=pivot", "unknown key"),

@@ -38,17 +38,14 @@ std::string to_text(model::StreamText stream) {
 
 int exit_code(const model::Outcome& outcome) {
   switch (outcome.cause) {
-    case model::Cause::timeout:
-      return kExitTimeout;
-    case model::Cause::memory:
-      return kExitMemory;
+    case model::Cause::timeout: return kExitTimeout;
+    case model::Cause::memory: return kExitMemory;
     case model::Cause::exited:
     case model::Cause::signaled:
     case model::Cause::processes:
     case model::Cause::disk:
     case model::Cause::cancelled:
-    case model::Cause::lost:
-      break;
+    case model::Cause::lost: break;
   }
   return outcome.by_signal ? kSignalBase + outcome.status : outcome.status;
 }

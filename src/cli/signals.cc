@@ -1,16 +1,30 @@
 #include "cli/signals.h"
 
+#include <array>
 #include <csignal>
 #include <utility>
 
 namespace hutch::cli {
+namespace {
+
+constexpr std::array kTaken{SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+
+}  // namespace
 
 Signals::Signals(boost::asio::io_context& io, Log& log, Calls calls)
     : set_(io), log_(log), calls_(std::move(calls)) {
   // A client that leaves in the middle of its answer is an error of write(), not the server's end.
   std::signal(SIGPIPE, SIG_IGN);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) set_.add(number);
+  for (const int number : kTaken) set_.add(number);
   wait();
+}
+
+// Blocked before the set gives them back to their default, which for most is the end.
+Signals::~Signals() {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int number : kTaken) sigaddset(&blocked, number);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
 }
 
 void Signals::wait() {

@@ -20,6 +20,10 @@ class Signals {
   // Takes the signals over. From here on SIGHUP, SIGUSR1, SIGUSR2 and SIGPIPE do nothing; the first
   // three are logged. Call it after the warden was forked, which must not inherit this.
   Signals(boost::asio::io_context& io, Log& log, Calls calls);
+  // The process is on its way out with its exit code: no signal changes that any more.
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
 
  private:
   void wait();

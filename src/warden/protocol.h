@@ -63,7 +63,7 @@ struct Report {
   std::uint32_t pad = 0;
   std::uint64_t duration_us = 0;        // from arm to the end; 0 when never armed
   std::uint64_t memory_peak_bytes = 0;  // 0: not known
-  std::uint64_t cpu_us = 0;
+  std::uint64_t cpu_us = 0;             // of the whole sandbox since arm
   // created: microseconds of each step in the order of the plan; 0 beyond the last.
   std::array<std::uint32_t, 64> timings{};
   std::array<Step, 64> timed_steps{};

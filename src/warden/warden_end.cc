@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/sys.h"
@@ -57,6 +58,8 @@ void Warden::arm(Sandbox* sandbox, std::uint32_t timeout_ms) {
   if (sandbox->armed || sandbox->phase != Phase::running) return;
   sandbox->armed = true;
   sandbox->armed_at = clock_.mono();
+  // What warming took is not the run's.
+  sandbox->cpu_us_before = sandbox->cgroup->counters().cpu_us;
   sandbox->deadline = sandbox->armed_at + std::chrono::milliseconds(timeout_ms);
 }
 
@@ -118,7 +121,7 @@ void Warden::check_memory(Sandbox* sandbox, Nanos now) {
 void Warden::collect(Sandbox* sandbox, Report* report) const {
   const isolation::CgroupCounters counters = sandbox->cgroup->counters();
   report->memory_peak_bytes = counters.memory_peak_bytes;
-  report->cpu_us = counters.cpu_us;
+  report->cpu_us = counters.cpu_us - std::min(counters.cpu_us, sandbox->cpu_us_before);
   if (counters.memory_kills > 0) report->flags |= kMemoryKilled;
   if (counters.processes_denied > 0) report->flags |= kProcessDenied;
   struct statfs space {};

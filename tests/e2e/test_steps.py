@@ -35,7 +35,7 @@ pytestmark = pytest.mark.failpoints
 @pytest.mark.parametrize("step", SANDBOX_STEPS)
 def test_a_sandbox_that_fails_at(own_daemon, step):
     """The server is up with an empty pool and says which step fails; a run gets the 503."""
-    here = own_daemon(testing=True, sets={"testing.fail_step": step, "pool.wait_ms": 1500})
+    here = own_daemon(testing=True, sets={"testing.fail_step": step, "pool.wait_ms": 200})
     assert here.testing
     wait_until(lambda: f'"{step}"' in here.log_text(), 10, lambda: here.log_text()[-2000:])
     answer = here.execute("print(1)")
@@ -54,7 +54,7 @@ def test_a_sandbox_that_fails_at(own_daemon, step):
 def test_a_start_that_fails_at(own_daemon, step):
     mounts = host.mount_lines()
     with pytest.raises(StartFailed) as failure:
-        own_daemon(testing=True, sets={"testing.fail_step": step, "pool.wait_ms": 1500})
+        own_daemon(testing=True, sets={"testing.fail_step": step, "pool.wait_ms": 200})
     assert failure.value.status not in (0, None), failure.value
     assert step in failure.value.log, failure.value.log[-2000:]
     assert not host.mount_lines() - mounts

@@ -102,6 +102,7 @@ void become_courier(const GuestPlan& plan, const plan::LaunchRequest& request, c
   context.placed_count = 2;
   context.null_stdin = true;
   context.null_output = true;
+  context.clears = request.kind == plan::LaunchKind::courier_out;
   reset_signals();
   ActReport report;
   const bool ready = isolation::act_all(plan.courier, plan.courier_size, &context, &report);

@@ -1,7 +1,8 @@
-// Reads what the program left in its working directory, as the program's own user. The first act is
-// to kill whatever of the program still lives: only then can nothing change while it is read, and
-// no name can be swapped for another between looking and opening. Killing again until nobody is
-// left matters: init may take a moment to reap what was killed before.
+// Reads what the program left in its working directory, as the program's own user. Whatever of the
+// program lived on is dead by now: the plan kills it before this process becomes the tenant's user,
+// when nobody inside may signal it yet. The first act here is to look that nobody is left: only
+// then can nothing change while it is read, and no name be swapped for another between looking and
+// opening.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -305,13 +306,19 @@ void walk_directory(Walk* walk, int directory, std::size_t path_size, int depth)
   walk->arena.release(mark);
 }
 
+// A program may have shut its own directory; what lies in it is still the program's result.
+int open_work() {
+  if (fchmodat(AT_FDCWD, "/work", 0700, 0) != 0) return -1;
+  return open("/work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 }  // namespace
 
 int carry_files_out(int stream) {
   if (!kill_everybody()) return 2;
   static char place[sizeof(Walk)];  // large, and this process does nothing else
   auto* walk = new (place) Walk(stream);
-  const int work = open("/work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int work = open_work();
   if (work < 0) return 3;
   if (!read_orders(walk, stream)) return 4;
   walk_directory(walk, work, 0, 0);

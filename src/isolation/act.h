@@ -30,6 +30,7 @@ struct ActContext {
   int placed_count = 0;
   bool null_stdin = false;   // /dev/null becomes 0 as well
   bool null_output = false;  // and 1 and 2
+  bool clears = false;       // kill_others: whether this process is there to end the others
   std::uint64_t cpu_mask[kCpuWords]{};
   sock_fprog filters[3]{};  // by FilterKind
   char* const* argv = nullptr;

@@ -7,6 +7,7 @@
 #include <linux/mount.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -198,6 +199,17 @@ int join_namespaces(int init_pidfd) {
   return result_of(setns(init_pidfd, kAll));
 }
 
+// Again until nobody is left: the namespace's init may take a moment to reap what was killed.
+int kill_others() {
+  constexpr int kRoundsMax = 20'000;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    if (kill(-1, SIGKILL) != 0) return errno == ESRCH ? 0 : errno;
+    const timespec pause{0, round < 50 ? 50'000 : 500'000};
+    nanosleep(&pause, nullptr);
+  }
+  return ETIMEDOUT;
+}
+
 int act_mount(const RawAction& action) {
   switch (action.op) {
     case Op::mount_tmpfs: {
@@ -283,6 +295,7 @@ int act(const RawAction& action, ActContext* context) {
       return result_of(syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
     case Op::set_umask: umask(static_cast<mode_t>(action.a)); return 0;
     case Op::join_namespaces: return join_namespaces(context->init_pidfd);
+    case Op::kill_others: return context->clears ? kill_others() : 0;
     case Op::execute: return result_of(execve(action.s, context->argv, context->envp));
     default: return act_identity(action, context);
   }

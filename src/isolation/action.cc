@@ -37,6 +37,7 @@ const char* op_name(Op op) {
     case Op::no_new_privs: return "no_new_privs";
     case Op::set_dumpable: return "set_dumpable";
     case Op::join_namespaces: return "join_namespaces";
+    case Op::kill_others: return "kill_others";
     case Op::self_check: return "self_check";
     case Op::install_filter: return "install_filter";
     case Op::execute: return "execute";

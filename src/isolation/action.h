@@ -41,6 +41,7 @@ enum class Op : std::uint16_t {
   no_new_privs,          // PR_SET_NO_NEW_PRIVS, for good
   set_dumpable,          // PR_SET_DUMPABLE a
   join_namespaces,       // setns to all namespaces of the sandbox's init but the pid namespace
+  kill_others,           // SIGKILL to everybody in the pid namespace but init, until nobody is left
   self_check,            // identity a, no capability, no_new_privs, no descriptor from b on
   install_filter,        // seccomp filter of kind a (FilterKind), for good
   execute,               // execve s; argv and envp are the vectors of the script

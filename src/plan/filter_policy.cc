@@ -41,7 +41,9 @@ constexpr auto kProgram = std::to_array<PolicyLine>({
   {kAllow, "its own descriptors",
    "close close_range dup dup2 dup3 pipe pipe2 fsync fdatasync syncfs sync_file_range"},
   {kAllow, "files: what can be opened is decided by mounts and modes",
-   "open openat openat2 creat truncate ftruncate fallocate fadvise64 readahead flock"},
+   "open openat openat2 creat truncate ftruncate fallocate readahead flock"},
+  {kNothing, "advice only; it would push files of the shared image out of the host's memory",
+   "fadvise64"},
   {kAllow, "looking at files",
    "stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2"},
   {kAllow, "directories",
@@ -57,7 +59,7 @@ constexpr auto kProgram = std::to_array<PolicyLine>({
    "llistxattr flistxattr listxattrat removexattr lremovexattr fremovexattr removexattrat"},
   {kAllow, "how Python and coreutils copy files",
    "sendfile copy_file_range"},
-  {kAllow, "watching files; counted for each user, and each sandbox is one",
+  {kAbsent, "the image's files are everybody's: watching them shows what other sandboxes read",
    "inotify_init inotify_init1 inotify_add_watch inotify_rm_watch"},
   {kDeny, "device nodes; pipes and plain files pass by rule",
    "mknod mknodat"},
@@ -95,7 +97,7 @@ constexpr auto kProgram = std::to_array<PolicyLine>({
   {kDeny, "the host's clocks",
    "settimeofday clock_settime adjtimex clock_adjtime"},
   // Memory.
-  {kAllow, "its own memory, within the memory limit",
+  {kAllow, "its own memory, within the memory limit; the host's huge pages are refused by rule",
    "brk mmap munmap mremap mprotect madvise msync mincore membarrier memfd_create mseal"},
   {kAllow, "bounded by RLIMIT_MEMLOCK",
    "mlock mlock2 munlock mlockall munlockall"},
@@ -202,7 +204,7 @@ constexpr std::string_view kInit =
 constexpr std::string_view kCourier =
     "read write readv writev pread64 pwrite64 recvmsg sendmsg recvfrom sendto poll ppoll close "
     "open openat openat2 mkdir mkdirat getdents64 fstat newfstatat statx fstatfs statfs lseek "
-    "ftruncate fchmod dup fcntl unlinkat renameat renameat2 "
+    "ftruncate fchmod fchmodat dup fcntl unlinkat renameat renameat2 "
     "brk mmap munmap mremap mprotect madvise futex getrandom "
     "kill getpid gettid tgkill getuid exit exit_group "
     "rt_sigreturn rt_sigprocmask rt_sigaction restart_syscall "
@@ -302,6 +304,12 @@ std::vector<ArgRule> personality_rules() {
   return rules;
 }
 
+// Huge pages that the host has set aside are in no memory limit: one sandbox could take them all.
+// The answer is the kernel's own where none are set aside.
+std::vector<ArgRule> huge_page_rules(std::uint8_t index, std::uint64_t flag) {
+  return {{{masked(index, flag, flag)}, refuse(ENOMEM)}};
+}
+
 std::vector<ArgRule> ioctl_rules() {
   // TIOCSTI types into a terminal, TIOCLINUX pastes into a console, TIOCCONS takes the console's
   // output.
@@ -334,6 +342,9 @@ std::vector<ArgRule> rules_of(std::string_view call) {
   if (call == "setsockopt") return setsockopt_rules();
   if (call == "clone") return clone_rules();
   if (call == "personality") return personality_rules();
+  if (call == "mmap") return huge_page_rules(3, 0x40000);      // MAP_HUGETLB
+  if (call == "memfd_create") return huge_page_rules(1, 0x4);  // MFD_HUGETLB
+  if (call == "shmget") return huge_page_rules(2, 04000);      // SHM_HUGETLB
   if (call == "ioctl") return ioctl_rules();
   if (call == "fcntl") return fcntl_rules();
   if (call == "prctl") return prctl_rules();

@@ -289,6 +289,29 @@ TEST(ProgramFilter, LooksAtArgumentsWhereItMust) {
   EXPECT_EQ(judge.call("prctl", {15}), kYes);
 }
 
+TEST(ProgramFilter, TakesNoHugePagesOfTheHost) {
+  const Judge judge = program_judge();
+  const Verdict none = isolation::refuse(ENOMEM);
+  EXPECT_EQ(judge.call("mmap", {0, 1 << 21, 3, 0x22 | 0x40000}), none);
+  EXPECT_EQ(judge.call("mmap", {0, 1 << 30, 3, 0x22 | 0x40000 | (30U << 26U)}), none);
+  EXPECT_EQ(judge.call("mmap", {0, 1 << 21, 3, 0x22}), kYes);
+  EXPECT_EQ(judge.call("memfd_create", {0, 4}), none);
+  EXPECT_EQ(judge.call("memfd_create", {0, 3}), kYes);
+  EXPECT_EQ(judge.call("shmget", {0, 1 << 21, 01600 | 04000}), none);
+  EXPECT_EQ(judge.call("shmget", {0, 1 << 21, 01600}), kYes);
+}
+
+// Every inode of the image is shared: what tells about its use tells about other sandboxes.
+TEST(ProgramFilter, LeavesTheSharedImageAlone) {
+  for (const Arch arch : {Arch::x86_64, Arch::aarch64}) {
+    const Judge judge(program_policy(arch));
+    EXPECT_EQ(judge.call("inotify_init1"), kAbsent);
+    EXPECT_EQ(judge.call("inotify_add_watch"), kAbsent);
+    EXPECT_EQ(judge.call("fanotify_init"), kNo);
+    EXPECT_EQ(judge.call("fadvise64", {3, 0, 0, 4}), isolation::refuse(0));
+  }
+}
+
 TEST(InitFilter, HoldsALoopAndNothingElse) {
   const Judge judge(init_policy(Arch::x86_64));
   for (const char* name : {"recvmsg", "poll", "wait4", "kill", "exit_group", "close", "write"}) {
@@ -304,7 +327,8 @@ TEST(InitFilter, HoldsALoopAndNothingElse) {
 
 TEST(CourierFilter, MovesFilesAndNothingElse) {
   const Judge judge(courier_policy(Arch::x86_64));
-  for (const char* name : {"openat2", "mkdirat", "getdents64", "fstat", "read", "write", "kill"}) {
+  for (const char* name : {"openat2", "mkdirat", "getdents64", "fstat", "read", "write", "kill",
+                           "fchmodat"}) {
     EXPECT_EQ(judge.call(name), kYes) << name;
   }
   for (const char* name : {"execve", "execveat", "clone", "fork", "socket", "connect", "mount",

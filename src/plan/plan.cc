@@ -107,11 +107,11 @@ void add_scratch(const PlanSpec& spec, std::vector<Action>* list) {
 void add_proc(const Plan& plan, std::vector<Action>* list) {
   // Other users' processes, init among them, are not even listed.
   list->push_back(on(Step::proc_mount, Op::mount_proc, "/R/proc", "hidepid=invisible"));
-  // Before /proc/sys turns read-only: nothing inside may make another user namespace, and what a
-  // user can hold of the kernel's per-user memory is small.
+  // Before /proc/sys turns read-only: nothing inside may make another user namespace, or watch the
+  // files of the image, which are everybody's: their events tell what other sandboxes read.
   const std::pair<const char*, const char*> limits[] = {{"max_user_namespaces", "0"},
-                                                        {"max_inotify_instances", "64"},
-                                                        {"max_inotify_watches", "8192"}};
+                                                        {"max_inotify_instances", "0"},
+                                                        {"max_inotify_watches", "0"}};
   for (const auto& [name, value] : limits) {
     list->push_back(
         on(Step::user_limits, Op::write_control, std::string("/R/proc/sys/user/") + name, value));
@@ -227,6 +227,10 @@ std::vector<Action> program_actions(const PlanSpec& spec, const PlanHost& host) 
 
 std::vector<Action> courier_actions() {
   std::vector<Action> list = entering_actions();
+  // While it is still nobody whom the tenant may signal: once it is the tenant's user, whatever
+  // lives on in the sandbox could stop or kill it, and so live on beyond the deadline.
+  const auto joined = std::ranges::find(list, Op::join_namespaces, &Action::op);
+  list.insert(joined + 1, step(Step::kill_tree, Op::kill_others));
   list.push_back(step(Step::program_rlimits, Op::set_rlimit, RLIMIT_CORE, 0, 0));
   list.push_back(victim_first());
   list.push_back(step(Step::program_umask, Op::set_umask, 022));

@@ -207,6 +207,38 @@ def file_zoo(daemon, source):
     assert omitted["fifo"]["reason"] == "not_regular"
 
 
+def answered_at_once(daemon, source):
+    """Whatever lives on in the sandbox can neither hold the answer up nor take the files away."""
+    answer = daemon.execute(source, timeout_s=2)
+    shown = answer.ok()
+    assert shown["exit_code"] == 0 and shown["stdout"] == "main done\n", shown
+    assert answer.file("kept.txt") == b"kept"
+    assert answer.seconds < seconds(4), answer
+
+
+def counted_by_its_last_thread(daemon, source):
+    shown = daemon.execute(source, timeout_s=5).ok()
+    assert shown["exit_code"] == 5 and shown["stdout"] == "still here\n", shown
+    assert shown["duration_ms"] >= 500, shown
+
+
+def ended_at_its_deadline(daemon, source):
+    answer = daemon.execute(source, timeout_s=1)
+    shown = answer.ok()
+    assert shown["exit_code"] == -1 and shown["stdout"] == "before\n", shown
+    assert shown["stderr"] == "timed out after 1s" and answer.seconds < seconds(3), answer
+
+
+def one_file_seen(daemon, source):
+    assert safe(daemon, source).paths() == ["kept.txt"]
+
+
+def no_cause_but_its_own(daemon, source):
+    shown = daemon.execute(source, timeout_s=30, report=True).ok()
+    assert shown["exit_code"] == 0 and shown["stdout"] == "main done\n", shown
+    assert shown["end"]["cause"] == "exited" and shown["stderr"] == "", shown
+
+
 def host_identity(daemon, source):
     shown = json.loads(daemon.execute(source)["stdout"])
     assert shown["hostname"] == "sandbox" != socket.gethostname()
@@ -249,4 +281,12 @@ CHECKS = {
     "A25": respawner,
     "A26": file_zoo,
     "A35": host_identity,
+    "B01": answered_at_once,
+    "B02": answered_at_once,
+    "B03": answered_at_once,
+    "B06": counted_by_its_last_thread,
+    "B07": ended_at_its_deadline,
+    "B08": answered_at_once,
+    "B09": one_file_seen,
+    "B10": no_cause_but_its_own,
 }

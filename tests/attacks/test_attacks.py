@@ -1,6 +1,7 @@
 """Runs every attack of this folder, and checks what came back and what is left.
 
-A file named A<nn>_<what>.py is one attack. Its prelude decides where it runs: those in
+A file named A<nn>_<what>.py or B<nn>_<what>.py is one attack; those of B say which file and which
+assumption they are made against. Its prelude decides where it runs: those in
 `BESIDE` are run on the host, beside the daemon; all others are the code of a run.
 `VERDICT SAFE` in the output is a pass, each `BREACH:` line is a finding. An attack with an entry in
 `sandbox_checks.CHECKS` is judged by that function as well, or instead. After each one the daemon
@@ -27,7 +28,7 @@ CONTROLS = "A01 A02 A03 A04 A05 A06 A07 A08 A09 A10 A13 A30 A34 A36".split()
 
 def attacks():
     """{name: file}, in order."""
-    return {path.name.split("_")[0]: path for path in sorted(HERE.glob("A[0-9]*.py"))}
+    return {path.name.split("_")[0]: path for path in sorted(HERE.glob("[AB][0-9]*.py"))}
 
 
 def source(name):

@@ -56,6 +56,9 @@ struct Limits {
   std::uint32_t connections_max = 2048;  // 503 beyond
   // Bodies above 64 KiB that are in memory at once, in all; 503 beyond.
   std::uint64_t bodies_bytes_max = 256_MiB;
+  // Answers above 64 KiB that clients have not read yet, in all; beyond, the connection whose
+  // answer was begun first is closed.
+  std::uint64_t answers_bytes_max = 256_MiB;
 };
 
 // One answered request, for the log and the metrics. The views live as long as the call.

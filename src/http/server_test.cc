@@ -2,6 +2,7 @@
 #include "http/server.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -536,6 +537,35 @@ TEST_F(ServerTest, RefusesLargeBodiesThatWouldFillTheMemory) {
   EXPECT_EQ(ask(post("/huge", "Content-Length: 5\r\n", "small")).status(), 200);
   first.send(std::string(2'097'152 - 200'000, 'a'));
   EXPECT_EQ(first.read().status(), 200);
+}
+
+TEST_F(ServerTest, HoldsOnlySoMuchForClientsThatDoNotRead) {
+  start({.answers_bytes_max = 60'000'000});
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 3; ++i) {
+    idle.push_back(std::make_unique<RawClient>(port_));
+    idle.back()->send(get("/large"));
+    // So that their answers begin in this order.
+    for (bool begun = false; !begun;) {
+      pollfd readable{.fd = idle.back()->fd(), .events = POLLIN, .revents = 0};
+      begun = ::poll(&readable, 1, 20'000) == 1;
+    }
+  }
+  EXPECT_EQ(ask(get("/echo")).status(), 200);
+  EXPECT_LT(idle[0]->read().body.size(), 25'000'000U) << "the first had to make room";
+  EXPECT_EQ(idle[1]->read().body.size(), 25'000'000U);
+  EXPECT_EQ(idle[2]->read().body.size(), 25'000'000U);
+}
+
+TEST_F(ServerTest, ALargeBodyNeedsNoRoomWhileItsAnswerIsRead) {
+  start({.bodies_bytes_max = 21_MiB});
+  const std::string large(20_MiB, 'a');
+  RawClient slow(port_);
+  slow.send(post("/huge", "Content-Length: 20971520\r\n", large));
+  pollfd readable{.fd = slow.fd(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&readable, 1, 20'000), 1);
+  EXPECT_EQ(ask(post("/huge", "Content-Length: 20971520\r\n", large)).status(), 200);
+  EXPECT_EQ(slow.read().status(), 200);
 }
 
 TEST_F(ServerTest, DrainEndsIdleConnectionsAndStillAnswersNewOnes) {

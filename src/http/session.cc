@@ -26,7 +26,7 @@ using boost::system::error_code;
 // One read. Small where heads are expected, so that an idle connection holds little memory.
 constexpr std::size_t kHeadReadBytes = 4_KiB;
 constexpr std::size_t kBodyReadBytes = 64_KiB;
-// Bodies up to this size are not counted: the number of connections bounds them.
+// Bodies and answers up to this size are not counted: the number of connections bounds them.
 constexpr std::uint64_t kSmallBodyBytes = 64_KiB;
 // How much of the next requests is read ahead while a handler runs.
 constexpr std::size_t kReadAheadBytes = 64_KiB;
@@ -90,7 +90,10 @@ Session::Session(tcp::socket socket, std::shared_ptr<SessionHost> host, Purpose 
   host_->sessions.insert(this);
 }
 
-Session::~Session() { host_->sessions.erase(this); }
+Session::~Session() {
+  release_answer();
+  host_->sessions.erase(this);
+}
 
 void Session::start() {
   // The completion handler holds the session for as long as the coroutine runs.
@@ -148,14 +151,16 @@ awaitable<Session::Next> Session::serve_one() {
     Refusal refusal = std::move(limited.error());
     co_return co_await refuse(std::move(refusal));
   }
-  BodyRoom room(host_);
-  if (const Next next = co_await read_body(reader, room); next != Next::keep) co_return next;
+  // Given back before the answer: a client that reads slowly keeps nobody's body out.
+  std::optional<BodyRoom> room(host_);
+  if (const Next next = co_await read_body(reader, *room); next != Next::keep) co_return next;
 
   Request request{.id = id_, .method = head.method, .path = path, .fields = head.fields};
   if (path.size() < head.target.size()) request.query = head.target.substr(path.size() + 1);
   request.body = reader.take_body();
   body_bytes_in_ = request.body.size();
   Response response = co_await handle(*match.route, std::move(request));
+  room.reset();
   co_return co_await answer(head, std::move(response), Next::keep);
 }
 
@@ -315,13 +320,35 @@ awaitable<Session::Next> Session::answer(const Head& head, Response response, Ne
     if (head.method == "HEAD") response.body.clear();
     served.status = response.status;
     served.body_bytes_out = response.body.size();
+    hold_answer(response.body.size());
     if (!co_await write(std::move(bytes), response.body)) next = Next::close;
+    release_answer();
   } else {
     next = Next::close;
   }
   served.duration = host_->clock.mono() - began_;
   if (host_->options.served) host_->options.served(served);
   co_return next;
+}
+
+// Nobody who reads is far behind, so room is made by whoever has been at it longest.
+void Session::hold_answer(std::uint64_t bytes) {
+  if (bytes <= kSmallBodyBytes) return;
+  answer_bytes_ = bytes;
+  host_->answers_bytes += bytes;
+  host_->answering.push_back(this);
+  while (host_->answers_bytes > host_->options.limits.answers_bytes_max &&
+         host_->answering.front() != this) {
+    Session* slowest = host_->answering.front();
+    slowest->release_answer();
+    slowest->close();
+  }
+}
+
+void Session::release_answer() {
+  if (answer_bytes_ == 0) return;
+  host_->answers_bytes -= std::exchange(answer_bytes_, 0);
+  host_->answering.remove(this);
 }
 
 awaitable<Session::Next> Session::refuse(Refusal refusal) {

@@ -6,6 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,6 +28,8 @@ struct SessionHost {
   HostRule host_rule;
   std::set<Session*> sessions;  // each adds and removes itself
   std::uint64_t bodies_bytes = 0;
+  std::uint64_t answers_bytes = 0;
+  std::list<Session*> answering;  // those with a large answer under way, first begun first
   bool draining = false;
 };
 
@@ -62,6 +65,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   std::optional<Response> refuse_by_head(const Head& head, const Router::Match& match) const;
   void begin_exchange(const Head* head);
+  void hold_answer(std::uint64_t bytes);
+  void release_answer();
   void arm_timer(Nanos wait);
   void disarm_timer();
   void watch();
@@ -90,6 +95,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string route_;
   std::uint64_t body_bytes_in_ = 0;
   Nanos began_{0};
+  std::uint64_t answer_bytes_ = 0;  // while it is among those that are answering
 };
 
 }  // namespace hutch::http

@@ -39,7 +39,7 @@ std::optional<std::string> path_problem(std::string_view path);
 // The path without "." components and repeated slashes. Precondition: path_problem() is empty.
 std::string normalized_path(std::string_view path);
 
-// The first two files of which one is the other, or lies where the other needs a directory:
+// Two files of which one is the other, or lies where the other needs a directory:
 // a sentence for the caller; empty when the set is fine. Precondition: each path is usable.
 std::optional<std::string> collision_problem(const std::vector<InputFile>& files);
 

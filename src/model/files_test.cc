@@ -74,6 +74,10 @@ TEST(CollisionProblem, NamesTheTwoPaths) {
   EXPECT_EQ(collision_problem({{"a", ""}, {"./a", ""}}),
             "file paths 'a' and './a' name the same file");
   EXPECT_EQ(collision_problem({{"a/b", ""}, {"a/c", ""}, {"ab", ""}, {"b", ""}}), std::nullopt);
+  EXPECT_EQ(collision_problem({{"a-b", ""}, {"a/b", ""}, {"a!", ""}, {"a.b/c", ""}, {"a b", ""}}),
+            std::nullopt);
+  EXPECT_EQ(collision_problem({{"a-b", ""}, {"a/b", ""}, {"a!", ""}, {"a", ""}, {"a b", ""}}),
+            "file path 'a' is a directory of file path 'a/b'");
   EXPECT_EQ(collision_problem({}), std::nullopt);
 }
 

@@ -327,8 +327,8 @@ TEST(InitFilter, HoldsALoopAndNothingElse) {
 
 TEST(CourierFilter, MovesFilesAndNothingElse) {
   const Judge judge(courier_policy(Arch::x86_64));
-  for (const char* name : {"openat2", "mkdirat", "getdents64", "fstat", "read", "write", "kill",
-                           "fchmodat"}) {
+  for (const char* name :
+       {"openat2", "mkdirat", "getdents64", "fstat", "read", "write", "kill", "fchmodat"}) {
     EXPECT_EQ(judge.call(name), kYes) << name;
   }
   for (const char* name : {"execve", "execveat", "clone", "fork", "socket", "connect", "mount",

@@ -109,9 +109,8 @@ void add_proc(const Plan& plan, std::vector<Action>* list) {
   list->push_back(on(Step::proc_mount, Op::mount_proc, "/R/proc", "hidepid=invisible"));
   // Before /proc/sys turns read-only: nothing inside may make another user namespace, or watch the
   // files of the image, which are everybody's: their events tell what other sandboxes read.
-  const std::pair<const char*, const char*> limits[] = {{"max_user_namespaces", "0"},
-                                                        {"max_inotify_instances", "0"},
-                                                        {"max_inotify_watches", "0"}};
+  const std::pair<const char*, const char*> limits[] = {
+      {"max_user_namespaces", "0"}, {"max_inotify_instances", "0"}, {"max_inotify_watches", "0"}};
   for (const auto& [name, value] : limits) {
     list->push_back(
         on(Step::user_limits, Op::write_control, std::string("/R/proc/sys/user/") + name, value));

@@ -242,7 +242,8 @@ awaitable<Session::Next> Session::read_body(RequestReader& reader, BodyRoom& roo
       Refusal refusal = std::move(complete.error());
       co_return co_await refuse(std::move(refusal));
     }
-    if (!room.grow_to(std::max(arrived, head.length))) {
+    // By what has come, not by what is announced: a few bytes must not keep everybody else out.
+    if (!room.grow_to(arrived)) {
       Response response = try_again("too many large requests at once - try again shortly");
       co_return co_await answer(head, std::move(response), Next::linger);
     }

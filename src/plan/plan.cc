@@ -163,10 +163,10 @@ std::vector<Action> init_actions(const PlanSpec& spec, const Plan& plan) {
   return list;
 }
 
-// When the host itself runs out of memory, a tenant's process is the first to go; nothing inside
-// may lower this again.
+// The warden has set it before with the host's own privilege, where it has that: only then can
+// nobody inside lower it again.
 Action victim_first() {
-  return on(Step::program_rlimits, Op::write_control, "/proc/self/oom_score_adj", "500");
+  return on(Step::program_rlimits, Op::write_control, "/proc/self/oom_score_adj", kTenantOomScore);
 }
 
 std::vector<Action> entering_actions() {

@@ -69,6 +69,9 @@ inline constexpr const char* kHomeDirectory = "/home/sandbox";
 inline constexpr const char* kScript = "/code/main.py";
 inline constexpr const char* kGuestDirectory = "/opt/hutch";
 
+// When the host itself runs out of memory, a tenant's process is the first to go.
+inline constexpr const char* kTenantOomScore = "500";
+
 // The processors of slot `slot`: as many as the plan shows, spread over the host's.
 std::vector<std::uint32_t> slot_cpus(const PlanHost& host, std::uint32_t count, std::uint32_t slot);
 

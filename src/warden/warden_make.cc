@@ -169,6 +169,12 @@ Status Warden::adopt(Sandbox* sandbox, Child* child, Fd pidfd, Source end) {
   if (sandbox->closing) return {};
   const Nanos started = clock_.mono();
   TRY(sandbox->cgroup->attach(child->pid));
+  if (child != &sandbox->init) {
+    // Here and not only inside: the kernel lets a process lower what it has set itself, down to
+    // what it was given by somebody with privilege, and that would be the warden's own protection.
+    ignore_error(sys::write_control("/proc/" + std::to_string(child->pid) + "/oom_score_adj",
+                                    plan::kTenantOomScore));
+  }
   sandbox->timings.emplace_back(
       Step::cgroup_attach, static_cast<std::uint32_t>((clock_.mono() - started).count() / 1000));
   go(*child);

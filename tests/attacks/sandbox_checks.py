@@ -239,6 +239,15 @@ def no_cause_but_its_own(daemon, source):
     assert shown["end"]["cause"] == "exited" and shown["stderr"] == "", shown
 
 
+def first_to_go(daemon, source):
+    shown = daemon.execute(source).ok()
+    # Without this privilege the host's root may only raise it, and zero is where it began.
+    warden = (daemon.state / "warden.pid").read_text().strip()
+    privileged = int(host.status_fields(warden)["CapEff"], 16) >> 24 & 1
+    allowed = ("",) if privileged else ("", "lowered to 0\n")
+    assert shown["exit_code"] == 0 and shown["stdout"] in allowed, shown
+
+
 def host_identity(daemon, source):
     shown = json.loads(daemon.execute(source)["stdout"])
     assert shown["hostname"] == "sandbox" != socket.gethostname()
@@ -289,4 +298,5 @@ CHECKS = {
     "B08": answered_at_once,
     "B09": one_file_seen,
     "B10": no_cause_but_its_own,
+    "B11": first_to_go,
 }

@@ -1,11 +1,15 @@
 // A server that has been taken over: whatever it says, the warden gives it sandboxes and nothing
 // else, and ends in order.
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "base/sys.h"
 #include "warden_client.h"
@@ -97,6 +101,28 @@ TEST_F(HostileServer, CannotTakeMoreThanTheSlots) {
   client().destroy(first);
   client().ask(Ask::create, 4);
   EXPECT_EQ(client().next().report.tell, Tell::created);
+}
+
+TEST_F(HostileServer, ThatNeverStopsTalkingKeepsNoDeadlineFromPassing) {
+  const Sandbox sandbox = client().create();
+  client().ask(Ask::arm, sandbox.handle, 200);
+  std::atomic<bool> talks = true;
+  std::vector<std::thread> talkers;
+  for (int i = 0; i < 3; ++i) {
+    talkers.emplace_back([&] {
+      while (talks) client().ask(Ask::stop, 999);
+    });
+  }
+  pollfd told{client().socket(), POLLIN, 0};
+  const bool in_time = ::poll(&told, 1, 5000) == 1;
+  talks = false;
+  for (std::thread& talker : talkers) talker.join();
+  EXPECT_TRUE(in_time) << "its program outlived its deadline";
+  const warden::Report ended = client().next().report;
+  EXPECT_EQ(ended.tell, Tell::ended);
+  EXPECT_NE(ended.flags & warden::kTimedOut, 0U);
+  EXPECT_LT(ended.duration_us, 2'000'000U);
+  client().destroy(sandbox);
 }
 
 TEST_F(HostileServer, OfRandomRequestsLeavesNothing) {

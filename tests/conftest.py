@@ -107,4 +107,5 @@ def host_canary():
     path.write_text(settings.CANARY + "\n")
     path.chmod(0o644)
     yield path
-    path.unlink()
+    # Another session may have put its own there, and taken it away.
+    path.unlink(missing_ok=True)

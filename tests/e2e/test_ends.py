@@ -289,7 +289,7 @@ while time.monotonic() - wall < 2: pass
 os.write(1, f'{time.process_time() - cpu:.2f} '.encode())
 """
     shown = daemon.execute(code, report=True).ok()
-    assert shown["end"]["cpu_ms"] < 1000 * 2.6 * settings.SLACK + 1000
+    assert 500 < shown["end"]["cpu_ms"] < 2600
 
 
 def test_the_limits_are_settings(own_daemon):

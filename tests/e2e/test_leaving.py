@@ -4,7 +4,7 @@ import socket
 import struct
 
 import pytest
-from harness import host
+from harness import host, settings
 from harness.waiting import wait_until
 
 
@@ -65,6 +65,22 @@ def test_a_slow_reader_does_not_hold_its_sandbox(daemon):
     wait_until(lambda: daemon.pool()["in_flight"] == 0, 15, lambda: str(daemon.pool()))
     daemon.wait_warm()
     link.close()
+
+
+def test_many_slow_readers_do_not_hold_others(daemon):
+    code = "import sys; sys.stdout.write('x' * 1_000_000)"
+    links = []
+    for _ in range(12):
+        link = daemon.internal.begin_execute(code)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        links.append(link)
+    wait_until(lambda: daemon.pool()["in_flight"] == 0, 30, lambda: str(daemon.pool()))
+    daemon.wait_warm()
+    answer = daemon.execute("print(1)")
+    assert answer["stdout"] == "1\n" and answer.seconds < 2 * settings.SLACK
+    assert host.resident_bytes(daemon.pid) < 200 * (1 << 20)
+    for link in links:
+        link.close()
 
 
 def test_an_idle_connection_does_not_hold_others(daemon):

@@ -4,6 +4,7 @@ import concurrent.futures
 import http.client
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -143,6 +144,29 @@ def test_a_killed_sandbox_process_is_one_run_s_loss(own_daemon):
     assert here.execute("print(1)")["stdout"] == "1\n"
 
 
+def test_a_shortage_of_descriptors_passes(own_daemon):
+    """With no descriptor left nothing is taken, nothing spins, and all is well afterwards."""
+    here = own_daemon(prefix=["prlimit", "--nofile=128:128"])
+    address = (here.internal.host, here.internal.port)
+    links = [socket.create_connection(address, 5) for _ in range(160)]
+    before = sum(host.cpu_seconds(pid) for pid in (here.pid, here.warden_pid))
+    started = time.monotonic()
+    wait_until(lambda: time.monotonic() - started > 2, 5, "")
+    used = sum(host.cpu_seconds(pid) for pid in (here.pid, here.warden_pid)) - before
+    assert used < 0.5 * settings.SLACK, "it spins"
+    for link in links:
+        link.close()
+
+    def answers():
+        try:
+            return here.execute("print(1)").status == 200
+        except OSError:
+            return False
+
+    wait_until(answers, 15, "it does not recover")
+    here.wait_warm()
+
+
 def test_killed_again_and_again(own_daemon):
     """Ten crashes at ten moments of a start and of a burst; each next start finds order."""
     state, facts = None, None
@@ -168,6 +192,16 @@ def test_two_daemons_with_two_state_directories(own_daemon):
     low, high = sorted(both, key=lambda facts: facts.uid_first)
     assert low.uid_first + low.uid_count <= high.uid_first, "the uid ranges overlap"
     assert not set(low.cgroup_prefixes) & set(high.cgroup_prefixes)
+
+
+def test_a_request_is_found_in_the_log_by_its_id(own_daemon):
+    here = own_daemon()
+    here.internal.request(
+        "POST", "/v1/execute", {"code": "print(1)"}, headers={"X-Request-Id": "find-me.1"}
+    ).ok()
+    assert here.stop() == 0
+    (record,) = [r for r in here.log_records() if r.get("request_id") == "find-me.1"]
+    assert record["route"] == "/v1/execute" and record["status"] == 200
 
 
 def test_the_log_is_json_and_holds_no_code(own_daemon):

@@ -37,6 +37,14 @@ def test_processors_and_memory_agree_with_other_limits(own_daemon):
     assert seen["meminfo"]["MemTotal"] == 768 * 1024
 
 
+def test_half_a_processor(own_daemon):
+    here = own_daemon(sets={"limits.cpus": 0.5})
+    assert json.loads(here.execute(FIGURES)["stdout"])["cpu_count"] == 1
+    code = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass"
+    end = here.execute(code, report=True)["end"]
+    assert end["cpu_ms"] < 1300
+
+
 @pytest.mark.parametrize(
     "expression, value",
     [

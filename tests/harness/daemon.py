@@ -52,12 +52,15 @@ def run_hutch(*arguments, binary=None, timeout_s=60, **more):
 
 
 class Daemon:
-    def __init__(self, sets=None, testing=False, state=None, arguments=(), environment=None):
+    def __init__(
+        self, sets=None, testing=False, state=None, arguments=(), environment=None, prefix=()
+    ):
         self.binary = settings.TESTING_BINARY if testing else settings.BINARY
         self.owns_state = state is None
         self.state = pathlib.Path(state) if state else new_state_dir()
         self.sets = dict(sets or {})
         self.arguments = list(arguments)
+        self.prefix = list(prefix)  # a command that runs the binary, prlimit say
         self.environment = {**os.environ, "SBX_TEST_CANARY": settings.CANARY, **(environment or {})}
         self.log_path = pathlib.Path(tempfile.mkstemp(prefix="hutch-log-")[1])
         self.process = None
@@ -69,7 +72,7 @@ class Daemon:
 
     def spawn(self):
         """Starts the process and does not wait for it to get ready."""
-        command = [self.binary, "serve", "--state-dir", str(self.state)]
+        command = [*self.prefix, self.binary, "serve", "--state-dir", str(self.state)]
         command += self.arguments or ["--internal", "127.0.0.1:0", "--public", "127.0.0.1:0"]
         for key, value in self.sets.items():
             command += ["--set", f"{key}={value}"]

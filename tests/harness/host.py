@@ -131,3 +131,9 @@ def resident_bytes(pid):
 
 def children_of(pid):
     return [child for child in _pids() if status_fields(child).get("PPid", "").strip() == str(pid)]
+
+
+def cpu_seconds(pid):
+    """User and system time of a process since its start."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -71,6 +71,15 @@ tl::unexpected<Error> in_use(const std::string& directory, pid_t taker) {
                   directory, pid));
 }
 
+Status write_number(const std::string& directory, const std::string& path, pid_t pid) {
+  const Result<Fd> fd = sys::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
+  if (!fd) return refuse(directory, fd.error());
+  if (const Status put = sys::write_all(fd->get(), fmt::format("{}\n", pid)); !put) {
+    return refuse(directory, put.error());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<StateLock> StateLock::take(const std::string& directory) {
@@ -79,7 +88,9 @@ Result<StateLock> StateLock::take(const std::string& directory) {
   }
   TRY(check_owner(directory));
   const std::string path = directory + "/server.lock";
-  Result<Fd> opened = sys::open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
+  // Nothing that stays open can be written to: whoever takes the server over must not be able to
+  // name another process to those who read these files.
+  Result<Fd> opened = sys::open(path, O_RDONLY | O_CREAT | O_NOFOLLOW, 0644);
   if (!opened) return refuse(directory, opened.error());
   Fd lock = std::move(*opened);
 
@@ -89,30 +100,20 @@ Result<StateLock> StateLock::take(const std::string& directory) {
     const pid_t taker = read_pid(path);
     if (is_running(taker) || !lock_in_time(lock)) return in_use(directory, taker);
   }
-  const bool named = ::ftruncate(lock.get(), 0) == 0;
-  const Status written = sys::write_all(lock.get(), fmt::format("{}\n", ::getpid()));
-  if (!named || !written) {
-    return refuse(directory, sys::last_error(ErrorCode::io, Step::none, "cannot write " + path));
-  }
+  TRY(write_number(directory, path, ::getpid()));
   return StateLock(directory, std::move(lock));
 }
 
 Status StateLock::write_pid(const std::string& name, pid_t pid) {
   const std::string path = fmt::format("{}/{}.pid", directory_, name);
-  Result<Fd> fd = sys::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
-  if (!fd) return refuse(directory_, fd.error());
-  if (const Status put = sys::write_all(fd->get(), fmt::format("{}\n", pid)); !put) {
-    return refuse(directory_, put.error());
-  }
-  pid_files_.push_back({path, std::move(*fd)});
+  TRY(write_number(directory_, path, pid));
+  pid_files_.push_back(path);
   return {};
 }
 
+// Without root the directory is closed to us; the warden has removed them by now.
 StateLock::~StateLock() {
-  for (const PidFile& file : pid_files_) {
-    // Without root the directory is closed to us, but the open file is not.
-    if (::unlink(file.path.c_str()) != 0) static_cast<void>(::ftruncate(file.fd.get(), 0) == 0);
-  }
+  for (const std::string& path : pid_files_) ::unlink(path.c_str());
 }
 
 }  // namespace hutch::cli

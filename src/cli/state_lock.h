@@ -21,7 +21,8 @@ class StateLock {
 
   StateLock(StateLock&&) = default;
   StateLock& operator=(StateLock&&) = default;
-  // Takes the pid files back, as far as the process still may: what it cannot remove it empties.
+  // Takes the pid files back, if the process still may; the warden does it for a server that has
+  // given its privileges up.
   ~StateLock();
 
   // Writes `<directory>/<name>.pid`.
@@ -31,14 +32,9 @@ class StateLock {
   StateLock(std::string directory, Fd lock)
       : directory_(std::move(directory)), lock_(std::move(lock)) {}
 
-  struct PidFile {
-    std::string path;
-    Fd fd;
-  };
-
   std::string directory_;
   Fd lock_;
-  std::vector<PidFile> pid_files_;
+  std::vector<std::string> pid_files_;  // their paths
 };
 
 }  // namespace hutch::cli

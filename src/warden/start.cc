@@ -171,6 +171,11 @@ Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& l
   Warden warden({options, plan, host, *cgroups.tree, zone, std::move(socket), clock, log});
   const int status = warden.run();
   ignore_error(cgroups.tree->remove());  // what is left is swept by the next start
+  // The server may not write to its own directory any more, and a number that is left here would
+  // one day belong to somebody else.
+  for (const char* name : {"/server.pid", "/warden.pid"}) {
+    ::unlink((options.state_dir + name).c_str());
+  }
   return status;
 }
 

@@ -2,6 +2,7 @@
 Needs root; the tests of a running server need an image as well."""
 
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -118,6 +119,11 @@ def test_77_not_root(state):
 def test_0_and_the_files_that_are_left(state):
     here = Daemon(state=state).start()
     assert (state / "server.pid").read_text() == f"{here.pid}\n"
+    # A server that is taken over cannot name another process to whoever sends signals by them.
+    for entry in os.listdir(f"/proc/{here.pid}/fd"):
+        if os.readlink(f"/proc/{here.pid}/fd/{entry}").startswith(f"{state}/"):
+            info = pathlib.Path(f"/proc/{here.pid}/fdinfo/{entry}").read_text()
+            assert int(info.split("flags:")[1].split()[0], 8) & os.O_ACCMODE == os.O_RDONLY
     assert here.stop() == 0
     # Whoever reads a stale pid file must not find a number that belongs to somebody else.
     for name in ("server.pid", "warden.pid"):

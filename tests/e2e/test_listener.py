@@ -1,11 +1,13 @@
 """The internal and the public listener as HTTP servers: routes, methods, headers, hostile bytes."""
 
+import concurrent.futures
+import os
 import re
 import socket
 
 import pytest
 from harness import settings
-from harness.client import status_of
+from harness.client import status_of, upload
 
 GOOD = b'{"code":"print(1)"}'
 
@@ -259,3 +261,48 @@ def test_the_description_of_the_api(daemon):
     answer = daemon.internal.get("/openapi.yaml")
     assert answer.status == 200 and b"openapi: 3.0.3" in answer.body
     assert answer.body == (settings.ROOT / "spec" / "openapi.yaml").read_bytes()
+
+
+def test_large_bodies_at_once(daemon):
+    """What fits into the memory for bodies is answered, the rest is refused at once with a 503."""
+    content = upload("f", os.urandom(20_000_000))
+    code = "import os; print(os.path.getsize('f'))"
+    with concurrent.futures.ThreadPoolExecutor(12) as crew:
+        answers = list(crew.map(lambda _: daemon.execute(code, files=[content]), range(12)))
+    good = [answer for answer in answers if answer.status == 200]
+    assert len(good) >= 8, [(answer.status, answer.body[:80]) for answer in answers]
+    assert all(answer["stdout"] == "20000000\n" for answer in good)
+    for answer in answers:
+        assert answer.status in (200, 503) and (answer.status == 200 or answer.error)
+
+
+@pytest.mark.parametrize(
+    "line, statuses",
+    [
+        (b"GET /v1/pool HTTP/2.0", (400, 505)),
+        (b"GET http://evil.example/v1/pool HTTP/1.1", (400, 403)),
+        (b"GET /v1/%70ool HTTP/1.1", (200, 400, 404)),
+        (b"GET //v1/pool HTTP/1.1", (400, 404)),
+        (b"GET /v1/pool?a=b HTTP/1.1", (200,)),
+        (b"GET /v1/pool#a HTTP/1.1", (400, 404)),
+        (b"CONNECT localhost:80 HTTP/1.1", (400, 404, 405)),
+        (b"TRACE /v1/pool HTTP/1.1", (405, 501)),
+        (b"get /v1/pool HTTP/1.1", (400, 405, 501)),
+    ],
+)
+def test_odd_request_lines(daemon, line, statuses):
+    answer = daemon.internal.raw(line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert status_of(answer) in statuses, answer[:200]
+
+
+def test_two_hundred_requests_sent_at_once(daemon):
+    one = b"GET /v1/pool HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    last = one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    assert daemon.internal.raw(one * 199 + last).count(b"HTTP/1.1 200 OK") == 200
+
+
+def test_head_has_no_body(daemon):
+    answer = daemon.internal.raw(
+        b"HEAD /v1/pool HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    assert status_of(answer) in (200, 405) and answer.endswith(b"\r\n\r\n")

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 
 import pytest
 from harness import host, settings
@@ -52,6 +53,31 @@ def test_a_state_directory_that_is_a_file(tmp_path):
     place.write_text("")
     status, log = failed_start(state=place)
     assert status == STATE and str(place) in log
+
+
+@pytest.mark.parametrize(
+    "mount",
+    [
+        "mount --bind {0} {0} && mount -o remount,ro,bind {0}",
+        "mount -t tmpfs -o size=16k,mode=755 full {0} && ln -s {1}/images {0}/images"
+        " && ! dd if=/dev/zero of={0}/fill bs=4k 2>/dev/null",
+    ],
+    ids=["read-only", "full"],
+)
+def test_a_state_directory_that_takes_nothing(state, mount):
+    serve = (
+        f"{settings.BINARY} serve --internal 127.0.0.1:0 --public 127.0.0.1:0 --state-dir {state}"
+    )
+    script = f"{mount.format(state, settings.IMAGE_STATE)} && exec timeout 20 {serve}"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True)
+    assert done.returncode == STATE, done.stderr
+    assert str(state) in done.stderr
+
+
+def test_a_log_that_nobody_reads(own_daemon):
+    here = own_daemon(log_to_closed_pipe=True)
+    for _ in range(3):
+        assert here.execute("print(1)")["stdout"] == "1\n"
 
 
 def test_no_image(tmp_path):

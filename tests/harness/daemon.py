@@ -53,7 +53,14 @@ def run_hutch(*arguments, binary=None, timeout_s=60, **more):
 
 class Daemon:
     def __init__(
-        self, sets=None, testing=False, state=None, arguments=(), environment=None, prefix=()
+        self,
+        sets=None,
+        testing=False,
+        state=None,
+        arguments=(),
+        environment=None,
+        prefix=(),
+        log_to_closed_pipe=False,
     ):
         self.binary = settings.TESTING_BINARY if testing else settings.BINARY
         self.owns_state = state is None
@@ -63,6 +70,7 @@ class Daemon:
         self.prefix = list(prefix)  # a command that runs the binary, prlimit say
         self.environment = {**os.environ, "SBX_TEST_CANARY": settings.CANARY, **(environment or {})}
         self.log_path = pathlib.Path(tempfile.mkstemp(prefix="hutch-log-")[1])
+        self.log_to_closed_pipe = log_to_closed_pipe
         self.process = None
         self.internal = self.public = None
         self.warden_pid = None
@@ -76,7 +84,7 @@ class Daemon:
         command += self.arguments or ["--internal", "127.0.0.1:0", "--public", "127.0.0.1:0"]
         for key, value in self.sets.items():
             command += ["--set", f"{key}={value}"]
-        with open(self.log_path, "ab") as log:
+        with self._open_log() as log:
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -87,6 +95,13 @@ class Daemon:
             )
         atexit.register(self._leave_nothing)
         return self
+
+    def _open_log(self):
+        if not self.log_to_closed_pipe:
+            return open(self.log_path, "ab")
+        reader, writer = os.pipe()
+        os.close(reader)
+        return open(writer, "wb")
 
     def start(self):
         self.spawn()

@@ -216,6 +216,14 @@ def answered_at_once(daemon, source):
     assert answer.seconds < seconds(4), answer
 
 
+def answered_soon_after_its_end(daemon, source):
+    answer = daemon.execute(source, timeout_s=20)
+    shown = answer.ok()
+    assert shown["exit_code"] == 0 and shown["stdout"] == "main done\n", shown
+    assert answer.file("kept.txt") == b"kept"
+    assert answer.seconds - shown["duration_ms"] / 1000 < seconds(2), answer
+
+
 def counted_by_its_last_thread(daemon, source):
     shown = daemon.execute(source, timeout_s=5).ok()
     assert shown["exit_code"] == 5 and shown["stdout"] == "still here\n", shown
@@ -299,4 +307,5 @@ CHECKS = {
     "B09": one_file_seen,
     "B10": no_cause_but_its_own,
     "B11": first_to_go,
+    "B13": answered_soon_after_its_end,
 }

@@ -1,5 +1,5 @@
-"""Attacks plan/plan.cc (rlimits, mounts of /proc) and filter_policy.cc: every scheduling class, limit
-and file of /proc by which a process may better its own place or touch pid 1."""
+"""Attacks plan/plan.cc (rlimits, mounts of /proc) and filter_policy.cc: every scheduling class,
+limit and file of /proc by which a process may better its own place or touch pid 1."""
 
 import resource
 

@@ -44,6 +44,8 @@ class Cgroup {
   // charged elsewhere stays charged there. The first move after some quiet takes milliseconds, so
   // this belongs into the warming of a sandbox, never on a request's path.
   virtual Status attach(pid_t pid) = 0;
+  // Another limit of memory, not below the present one.
+  virtual Status raise_memory(std::uint64_t bytes) = 0;
   // SIGKILL to every member. They are dead some time after it returns: see populated().
   virtual Status kill_all() = 0;
   virtual Result<bool> populated() = 0;

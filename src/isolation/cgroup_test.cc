@@ -157,6 +157,8 @@ TEST_F(CgroupV2Files, WritesEveryLimit) {
                                 "s1/pids.max = 17",
                                 "s1/cpu.max = 50000 100000",
                             }));
+  ASSERT_TRUE((*group)->raise_memory(67108865));
+  EXPECT_EQ(kernel_.writes.back(), "s1/memory.max = 67108865");
 }
 
 TEST_F(CgroupV2Files, AttachesCountsKillsAndRemoves) {
@@ -351,6 +353,10 @@ TEST_F(CgroupV1Files, WritesEveryLimitInOrder) {
                                 "s1/cpu.cfs_period_us = 100000",
                                 "s1/cpu.cfs_quota_us = 50000",
                             }));
+  kernel_.writes.clear();
+  ASSERT_TRUE(group->raise_memory(67108865));
+  EXPECT_EQ(kernel_.writes, (std::vector<std::string>{"s1/memory.memsw.limit_in_bytes = 67108865",
+                                                      "s1/memory.limit_in_bytes = 67108865"}));
   kernel_.writes.clear();
   PlainFiles::put(scratch_.path() + "/memory/hutch-t1/s1/memory.oom_control", "oom_kill 4\n");
   const CgroupCounters counters = group->counters();

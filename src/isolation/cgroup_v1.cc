@@ -76,6 +76,13 @@ class CgroupV1 final : public Cgroup {
     return {};
   }
 
+  // The limit of both together comes first: that of memory alone may not be above it.
+  Status raise_memory(std::uint64_t bytes) override {
+    const std::string memory = std::to_string(bytes);
+    TRY(set_if_there("memory", "memory.memsw.limit_in_bytes", memory));
+    return set("memory", "memory.limit_in_bytes", memory);
+  }
+
   Status kill_all() override {
     // Frozen members cannot fork, so one round finds them all. They also cannot die: the group is
     // thawed whatever happened, or it would stay as it is for ever.

@@ -58,6 +58,10 @@ class CgroupV2 final : public Cgroup {
     return with_step(kernel_.write(file("cgroup.procs"), std::to_string(pid)), Step::cgroup_attach);
   }
 
+  Status raise_memory(std::uint64_t bytes) override {
+    return set("memory.max", std::to_string(bytes));
+  }
+
   Status kill_all() override {
     const std::string kill = file("cgroup.kill");
     if (kernel_.exists(kill)) return with_step(kernel_.write(kill, "1"), Step::kill_tree);

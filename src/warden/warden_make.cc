@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/sys.h"
+#include "base/units.h"
 #include "warden/pid_of.h"
 #include "warden/warden.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::uint32_t kFirstSlotId = 10'000;  // ids of the zone below are its own
 constexpr std::chrono::seconds kCourierPatience{30};
+// What a courier that reads files may need: one whole file, and every name.
+constexpr std::uint64_t kCourierMemoryBytes = 64_MiB;
 
 Failure failure_of(const Error& error, Step fallback) {
   return {error.step == Step::none ? fallback : error.step, error.sys_errno};
@@ -280,6 +283,11 @@ void Warden::start_courier(Sandbox* sandbox, Ask ask) {
 Status Warden::launch_courier(Sandbox* sandbox, Ask ask) {
   const auto kind =
       ask == Ask::files_in ? plan::LaunchKind::courier_in : plan::LaunchKind::courier_out;
+  // A program may have filled its memory to the brim with files and shared memory, which outlive
+  // it: its results must not be lost for want of room to read them.
+  if (kind == plan::LaunchKind::courier_out) {
+    ignore_error(sandbox->cgroup->raise_memory(plan_.cgroup.memory_bytes + kCourierMemoryBytes));
+  }
   auto [ours, theirs] = TRY(sys::socket_pair(SOCK_SEQPACKET));
   auto [stream, stream_end] = TRY(sys::socket_pair(SOCK_STREAM));
   const int fds[] = {theirs.get(), sandbox->init.pidfd.get(), stream_end.get()};

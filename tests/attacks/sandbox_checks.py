@@ -224,6 +224,13 @@ def answered_soon_after_its_end(daemon, source):
     assert answer.seconds - shown["duration_ms"] / 1000 < seconds(2), answer
 
 
+def read_from_full_memory(daemon, source):
+    answer = daemon.execute(source, timeout_s=30)
+    shown = answer.ok()
+    assert shown["exit_code"] == 0 and shown["stdout"] == "main done\n", shown
+    assert answer.file("kept.txt") == b"kept" and len(answer.file("result.bin")) == 4 * MIB
+
+
 def counted_by_its_last_thread(daemon, source):
     shown = daemon.execute(source, timeout_s=5).ok()
     assert shown["exit_code"] == 5 and shown["stdout"] == "still here\n", shown
@@ -308,4 +315,5 @@ CHECKS = {
     "B10": no_cause_but_its_own,
     "B11": first_to_go,
     "B13": answered_soon_after_its_end,
+    "B14": read_from_full_memory,
 }

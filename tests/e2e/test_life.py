@@ -130,6 +130,46 @@ def test_a_warden_killed_in_the_middle_of_runs(own_daemon):
     assert again.execute("print('back')")["stdout"] == "back\n"
 
 
+def test_server_and_warden_killed_together(own_daemon):
+    """Nobody is left to tidy up: the sandboxes end by themselves, the next start sweeps the rest."""
+    here = own_daemon()
+    facts, state = here.facts(), here.state
+    begin(here, "import time; time.sleep(50)", 2, timeout_s=60)
+    os.kill(here.pid, signal.SIGSTOP)
+    os.kill(here.warden_pid, signal.SIGKILL)
+    here.kill()
+    no_sandbox_process(facts, 5)
+    again = own_daemon(state=state)
+    assert again.execute("print('back')")["stdout"] == "back\n"
+    later = again.facts()
+    assert again.stop() == 0
+    audit.check_gone(later, host.mount_lines())
+    audit.check_gone(facts, host.mount_lines())
+
+
+@pytest.mark.parametrize("name", ["launcher_pid", "anchor_pid"])
+def test_a_lost_part_of_the_sandbox_side(own_daemon, name):
+    """It heals, or the server ends and says so; a run never gets a success it did not earn."""
+    here = own_daemon()
+    facts, state = here.facts(), here.state
+    os.kill(here.doctor()[name], signal.SIGKILL)
+
+    def heals_or_ends():
+        if not here.alive():
+            return True
+        try:
+            return here.execute("print('alive')").status == 200
+        except (ConnectionError, http.client.HTTPException):
+            return False
+
+    wait_until(heals_or_ends, 15, lambda: here.log_text()[-2000:])
+    if not here.alive():
+        assert here.process.returncode == 70, here.log_text()[-2000:]
+        no_sandbox_process(facts, 5)
+        again = own_daemon(state=state)
+        assert again.execute("print('back')")["stdout"] == "back\n"
+
+
 def test_a_killed_sandbox_process_is_one_run_s_loss(own_daemon):
     """Whatever the host's operator kills in a sandbox, that run alone is lost."""
     here = own_daemon()
@@ -183,6 +223,28 @@ def test_killed_again_and_again(own_daemon):
         no_sandbox_process(facts, 5)
     last = own_daemon(state=state)
     assert last.execute("print(1)")["stdout"] == "1\n"
+
+
+def test_three_starts_at_once_in_one_directory(own_daemon):
+    first = own_daemon()
+    state, facts = first.state, first.facts()
+    first.kill()
+    no_sandbox_process(facts, 5)
+    rivals = [Daemon(state=state).spawn() for _ in range(3)]
+    try:
+        wait_until(
+            lambda: sum(rival.alive() for rival in rivals) == 1,
+            20,
+            lambda: "\n".join(rival.log_text() for rival in rivals),
+        )
+        (winner,) = [rival for rival in rivals if rival.alive()]
+        assert "hutch ready" in winner.ready_line()
+        assert {r.process.returncode for r in rivals if r is not winner} == {73}
+        assert winner.stop() == 0
+    finally:
+        for rival in rivals:
+            rival.kill()
+            rival.discard()
 
 
 def test_two_daemons_with_two_state_directories(own_daemon):

@@ -105,7 +105,7 @@ class Daemon:
 
     def start(self):
         self.spawn()
-        line = self._ready_line()
+        line = self.ready_line()
         match = _READY.match(line)
         if not match:
             status = None
@@ -119,7 +119,7 @@ class Daemon:
         self.warden_pid = int((self.state / "warden.pid").read_text())
         return self
 
-    def _ready_line(self):
+    def ready_line(self):
         deadline = time.monotonic() + _READY_S * settings.SLACK
         data = b""
         while b"\n" not in data and time.monotonic() < deadline:

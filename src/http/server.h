@@ -54,7 +54,8 @@ struct Limits {
   // so that the client reads the answer instead of a reset.
   std::chrono::milliseconds linger_time{5'000};
   std::uint32_t connections_max = 2048;  // 503 beyond
-  // Bodies above 64 KiB that have come and are in memory at once, in all; 503 beyond.
+  // Bodies above 64 KiB that are in memory or on the way, in all; 503 beyond. One that comes slower
+  // than 1 MiB a second counts by what has come when another needs the room.
   std::uint64_t bodies_bytes_max = 256_MiB;
   // Answers above 64 KiB that clients have not read yet, in all; beyond, the connection whose
   // answer was begun first is closed.

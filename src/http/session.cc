@@ -28,6 +28,8 @@ constexpr std::size_t kHeadReadBytes = 4_KiB;
 constexpr std::size_t kBodyReadBytes = 64_KiB;
 // Bodies and answers up to this size are not counted: the number of connections bounds them.
 constexpr std::uint64_t kSmallBodyBytes = 64_KiB;
+// Below this a body that is still coming keeps no more room than it fills, when others need it.
+constexpr std::uint64_t kSteadyBytesPerSecond = 1_MiB;
 // How much of the next requests is read ahead while a handler runs.
 constexpr std::size_t kReadAheadBytes = 64_KiB;
 constexpr std::uint64_t kLingerBytes = 64_MiB;
@@ -59,26 +61,53 @@ bool method_has_body(const std::string& method) {
 
 }  // namespace
 
-class Session::BodyRoom {
+// Room for a body is taken by what is announced, so that what has been let in is not refused half
+// way. Whoever announces much and sends little has to give the difference up when others need it.
+class BodyRoom {
  public:
-  explicit BodyRoom(std::shared_ptr<SessionHost> host) : host_(std::move(host)) {}
+  explicit BodyRoom(std::shared_ptr<SessionHost> host)
+      : host_(std::move(host)), began_(host_->clock.mono()) {
+    host_->rooms.insert(this);
+  }
   BodyRoom(const BodyRoom&) = delete;
   BodyRoom& operator=(const BodyRoom&) = delete;
-  ~BodyRoom() { host_->bodies_bytes -= held_; }
+  ~BodyRoom() {
+    host_->rooms.erase(this);
+    host_->bodies_bytes -= held_;
+  }
 
-  // Takes room for `bytes` in all; false when all bodies together would be too much.
-  bool grow_to(std::uint64_t bytes) {
+  // Takes room for `bytes` in all, of which `arrived` have come; false when all bodies together
+  // would be too much.
+  bool grow_to(std::uint64_t bytes, std::uint64_t arrived) {
+    arrived_ = arrived;
     if (bytes <= kSmallBodyBytes || bytes <= held_) return true;
     const std::uint64_t more = bytes - held_;
-    if (host_->bodies_bytes + more > host_->options.limits.bodies_bytes_max) return false;
+    if (!fits(more)) {
+      for (BodyRoom* other : host_->rooms) other->give_up_if_slow();
+    }
+    if (!fits(more)) return false;
     host_->bodies_bytes += more;
     held_ = bytes;
     return true;
   }
 
  private:
+  bool fits(std::uint64_t more) const {
+    return host_->bodies_bytes + more <= host_->options.limits.bodies_bytes_max;
+  }
+
+  void give_up_if_slow() {
+    const auto seconds = (host_->clock.mono() - began_) / std::chrono::seconds(1);
+    const bool in_time = arrived_ >= static_cast<std::uint64_t>(seconds) * kSteadyBytesPerSecond;
+    if (in_time || held_ <= arrived_) return;
+    host_->bodies_bytes -= held_ - arrived_;
+    held_ = arrived_;
+  }
+
   std::shared_ptr<SessionHost> host_;
+  Nanos began_;
   std::uint64_t held_ = 0;
+  std::uint64_t arrived_ = 0;
 };
 
 Session::Session(tcp::socket socket, std::shared_ptr<SessionHost> host, Purpose purpose)
@@ -242,8 +271,7 @@ awaitable<Session::Next> Session::read_body(RequestReader& reader, BodyRoom& roo
       Refusal refusal = std::move(complete.error());
       co_return co_await refuse(std::move(refusal));
     }
-    // By what has come, not by what is announced: a few bytes must not keep everybody else out.
-    if (!room.grow_to(arrived)) {
+    if (!room.grow_to(std::max(arrived, head.length), arrived)) {
       Response response = try_again("too many large requests at once - try again shortly");
       co_return co_await answer(head, std::move(response), Next::linger);
     }

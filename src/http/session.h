@@ -17,6 +17,7 @@
 
 namespace hutch::http {
 
+class BodyRoom;  // what a body may take of the memory for all of them; session.cc
 class Session;
 
 // What all connections of one listener share.
@@ -28,6 +29,7 @@ struct SessionHost {
   HostRule host_rule;
   std::set<Session*> sessions;  // each adds and removes itself
   std::uint64_t bodies_bytes = 0;
+  std::set<BodyRoom*> rooms;  // each adds and removes itself
   std::uint64_t answers_bytes = 0;
   std::list<Session*> answering;  // those with a large answer under way, first begun first
   bool draining = false;
@@ -49,8 +51,6 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   enum class Input { data, closed, timed_out };
   enum class Next { keep, close, linger };
-  // Gives the room for a body back to the listener's account when the request is over.
-  class BodyRoom;
 
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<Next> serve_one();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/sys.h"
 
@@ -18,6 +19,8 @@ constexpr rlim_t kDescriptorsWanted = 65'536;
 
 Status set_process_up() {
   ::umask(S_IWGRP | S_IWOTH);
+  // Before the first line of the log, which nobody may be reading.
+  std::signal(SIGPIPE, SIG_IGN);
   for (int standard = 0; standard <= 2; ++standard) {
     if (::fcntl(standard, F_GETFD) >= 0) continue;
     // The lowest free number is the one that is missing. It must outlive this function: a listener

@@ -7,7 +7,8 @@ namespace hutch::cli {
 
 // Descriptors 0 to 2 are open (on /dev/null where they were not), all others closed, so that
 // nothing of the parent's reaches the warden or a sandbox; new files are not writable by others; as
-// many descriptors may be open as the hard limit lets. Call it first of all.
+// many descriptors may be open as the hard limit lets; a reader that has left is an error of the
+// write and not our end. Call it first of all.
 Status set_process_up();
 
 // Asks the kernel to take this process late when the host runs out of memory. Needs root; without

@@ -66,15 +66,39 @@ class Interpreter:
         return [p for p in answer.stdout.split() if not p.startswith("/usr")]
 
 
+def unpacked_image():
+    """The image that the product uses, as a directory below build/; "" when there is none."""
+    hutch = os.environ.get("HUTCH_BIN", str(ROOT / "build" / "release" / "hutch"))
+    state = os.environ.get("HUTCH_TEST_IMAGE_STATE") or os.environ.get("HUTCH_STATE_DIR")
+    command = [hutch, "image", "path", "python", *(["--state-dir", state] if state else [])]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return ""
+    image = pathlib.Path(asked.stdout.strip())
+    if asked.returncode != 0 or image.is_dir():
+        return str(image) if asked.returncode == 0 else ""
+    unpacked = ROOT / "build" / "test-rootfs" / image.stem
+    if not unpacked.is_dir():
+        fresh = unpacked.with_suffix(".new")
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["rm", "-rf", str(fresh)], check=True)
+        extract = ["fsck.erofs", f"--extract={fresh}", str(image)]
+        subprocess.run(extract, check=True, capture_output=True)
+        fresh.rename(unpacked)
+    return str(unpacked)
+
+
 def interpreters():
     """HUTCH_TEST_ROOTFS (an unpacked image) or HUTCH_TEST_PYTHON (paths, colon between them),
-    else the interpreter that runs the tests."""
+    else the image's own interpreter, else the one that runs the tests."""
     import sys
 
-    if root := os.environ.get("HUTCH_TEST_ROOTFS"):
+    if paths := os.environ.get("HUTCH_TEST_PYTHON"):
+        return [Interpreter(path) for path in paths.split(":")]
+    if root := os.environ.get("HUTCH_TEST_ROOTFS") or unpacked_image():
         return [Interpreter("python3", root)]
-    paths = os.environ.get("HUTCH_TEST_PYTHON", sys.executable)
-    return [Interpreter(path) for path in paths.split(":")]
+    return [Interpreter(sys.executable)]
 
 
 class Stage:

@@ -131,7 +131,7 @@ def test_a_warden_killed_in_the_middle_of_runs(own_daemon):
 
 
 def test_server_and_warden_killed_together(own_daemon):
-    """Nobody is left to tidy up: the sandboxes end by themselves, the next start sweeps the rest."""
+    """Nobody is left to tidy up: sandboxes end by themselves, the next start sweeps the rest."""
     here = own_daemon()
     facts, state = here.facts(), here.state
     begin(here, "import time; time.sleep(50)", 2, timeout_s=60)

@@ -17,7 +17,6 @@ using engine::SandboxHandle;
 
 constexpr std::size_t kIdLength = 10;
 constexpr std::uint32_t kStartFailuresMax = 3;
-constexpr std::uint32_t kAttemptsMax = 3;  // sandboxes that one request may find dead
 
 Error refusal(ErrorCode code) {
   switch (code) {
@@ -231,7 +230,10 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
   void run_done(const std::shared_ptr<Request>& request, Result<model::ShotResult> result) {
     const bool never_started = !result && result.error().code == ErrorCode::sandbox_lost &&
                                result.error().step == Step::run_start;
-    if (never_started && !request->client_left && request->attempts < kAttemptsMax) {
+    // Everything that stood warm may have died at once, and one more: what is made after the
+    // request came is worth a try.
+    const std::uint32_t attempts_max = options_.pool.target + 2;
+    if (never_started && !request->client_left && request->attempts < attempts_max) {
       request->stage = Request::Stage::waiting;
       happen(RunNeverStarted{request->waiter});
       return;

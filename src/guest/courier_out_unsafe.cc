@@ -29,7 +29,6 @@ using plan::RecordReason;
 
 constexpr int kDepthMax = 128;
 constexpr std::size_t kArenaBytes = std::size_t{1} << 30U;  // address space; touched pages count
-constexpr int kKillRoundsMax = 20'000;
 
 struct Known {
   const char* path;
@@ -56,16 +55,6 @@ struct Walk {
   std::uint64_t omitted = 0;
   char path[plan::kPathBytesMax + 1];
 };
-
-// False when somebody would not die in time.
-bool kill_everybody() {
-  for (int round = 0; round < kKillRoundsMax; ++round) {
-    if (kill(-1, SIGKILL) != 0) return errno == ESRCH;
-    const timespec pause{0, round < 50 ? 50'000 : 500'000};
-    nanosleep(&pause, nullptr);
-  }
-  return false;
-}
 
 int compare_known(const void* left, const void* right) {
   return strcmp(static_cast<const Known*>(left)->path, static_cast<const Known*>(right)->path);
@@ -315,7 +304,7 @@ int open_work() {
 }  // namespace
 
 int carry_files_out(int stream) {
-  if (!kill_everybody()) return 2;
+  if (isolation::kill_others() != 0) return 2;
   static char place[sizeof(Walk)];  // large, and this process does nothing else
   auto* walk = new (place) Walk(stream);
   const int work = open_work();

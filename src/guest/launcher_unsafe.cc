@@ -20,20 +20,13 @@ namespace hutch::guest {
 namespace {
 
 using isolation::CloneResult;
+using isolation::micros_since;
 
 struct Launcher {
   GuestPlan plan;
   int own_network = -1;
   int own_pids = -1;
 };
-
-std::uint32_t micros_since(timespec* mark) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const long nanos = (now.tv_sec - mark->tv_sec) * 1'000'000'000L + (now.tv_nsec - mark->tv_nsec);
-  *mark = now;
-  return static_cast<std::uint32_t>(nanos / 1000);
-}
 
 bool told_to_fail([[maybe_unused]] const plan::LaunchRequest& request, [[maybe_unused]] Step step) {
 #ifdef HUTCH_TESTING

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <time.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,13 @@ struct ActContext {
   char* const* envp = nullptr;
   Step fail_step = Step::none;  // failpoint; only builds with HUTCH_TESTING look at it
 };
+
+// SIGKILL to everybody in the caller's pid namespace but its init, until nobody is left. 0,
+// ETIMEDOUT when somebody would not die, or errno.
+int kill_others();
+
+// Microseconds since *mark, which moves to now.
+std::uint32_t micros_since(timespec* mark);
 
 // 0, or the errno of the call that failed.
 int act(const RawAction& action, ActContext* context);

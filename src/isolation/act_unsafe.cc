@@ -199,17 +199,6 @@ int join_namespaces(int init_pidfd) {
   return result_of(setns(init_pidfd, kAll));
 }
 
-// Again until nobody is left: the namespace's init may take a moment to reap what was killed.
-int kill_others() {
-  constexpr int kRoundsMax = 20'000;
-  for (int round = 0; round < kRoundsMax; ++round) {
-    if (kill(-1, SIGKILL) != 0) return errno == ESRCH ? 0 : errno;
-    const timespec pause{0, round < 50 ? 50'000 : 500'000};
-    nanosleep(&pause, nullptr);
-  }
-  return ETIMEDOUT;
-}
-
 int act_mount(const RawAction& action) {
   switch (action.op) {
     case Op::mount_tmpfs: {
@@ -254,14 +243,6 @@ int open_directory(const char* path, ActContext* context) {
   return result_of(context->kept);
 }
 
-std::uint32_t micros_since(timespec* mark) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const long nanos = (now.tv_sec - mark->tv_sec) * 1'000'000'000L + (now.tv_nsec - mark->tv_nsec);
-  *mark = now;
-  return static_cast<std::uint32_t>(nanos / 1000);
-}
-
 void note_timing(ActReport* report, Step step, std::uint32_t micros) {
   if (report->count > 0 && report->steps[report->count - 1] == step) {
     report->micros[report->count - 1] += micros;
@@ -273,6 +254,25 @@ void note_timing(ActReport* report, Step step, std::uint32_t micros) {
 }
 
 }  // namespace
+
+// Again until nobody is left: the namespace's init may take a moment to reap what was killed.
+int kill_others() {
+  constexpr int kRoundsMax = 20'000;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    if (kill(-1, SIGKILL) != 0) return errno == ESRCH ? 0 : errno;
+    const timespec pause{0, round < 50 ? 50'000 : 500'000};
+    nanosleep(&pause, nullptr);
+  }
+  return ETIMEDOUT;
+}
+
+std::uint32_t micros_since(timespec* mark) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const long nanos = (now.tv_sec - mark->tv_sec) * 1'000'000'000L + (now.tv_nsec - mark->tv_nsec);
+  *mark = now;
+  return static_cast<std::uint32_t>(nanos / 1000);
+}
 
 int act(const RawAction& action, ActContext* context) {
 #ifdef HUTCH_TESTING

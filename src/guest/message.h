@@ -3,12 +3,13 @@
 
 #include <cstddef>
 
+#include "isolation/packet.h"
+
 namespace hutch::guest {
 
-constexpr int kMessageFdsMax = 8;
+using isolation::send_packet;
 
-// Sends the bytes with at most one descriptor (-1: none). 0 or errno.
-int send_packet(int socket, const void* bytes, std::size_t size, int fd);
+constexpr int kMessageFdsMax = 8;
 
 // Receives one packet: its size, 0 when the peer has closed, -1 on failure. Descriptors beyond
 // kMessageFdsMax are dropped by the kernel.

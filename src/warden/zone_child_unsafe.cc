@@ -1,11 +1,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "isolation/act.h"
 #include "isolation/launch.h"
+#include "isolation/packet.h"
 #include "plan/launcher_wire.h"
 #include "warden/zone_child.h"
 
@@ -19,21 +19,7 @@ constexpr int kProgram = 5;
 constexpr int kReport = 6;
 
 void send_report(int socket, const ActReport& report, int fd) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  iovec data{const_cast<ActReport*>(&report), sizeof report};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  if (fd >= 0) {
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    cmsghdr* part = CMSG_FIRSTHDR(&header);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(part), &fd, sizeof fd);
-  }
-  sendmsg(socket, &header, MSG_NOSIGNAL);
+  isolation::send_packet(socket, &report, sizeof report, fd);
 }
 
 [[noreturn]] void give_up(int socket, Step step, int error) {

@@ -20,6 +20,7 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "zone_pivot",
     "launcher_start",
     "launcher_plan",
+    "launcher_answer",
     "channel_create",
     "cgroup_create",
     "cgroup_limits",

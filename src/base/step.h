@@ -25,6 +25,7 @@ enum class Step : std::uint16_t {
   zone_pivot,
   launcher_start,
   launcher_plan,
+  launcher_answer,
   // Warden, for each sandbox.
   channel_create,
   cgroup_create,

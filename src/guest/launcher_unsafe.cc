@@ -4,6 +4,7 @@
 // and the one who reports it.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +124,13 @@ void make_inside(Launcher* launcher, const plan::LaunchRequest& request, const i
   made->reply.clone_us = micros_since(&mark);
 }
 
+// The failpoint of an answer that is never given: the warden closes while it is awaited.
+[[noreturn]] void die_with_warden() {
+  pollfd closed{plan::kLauncherSocket, 0, 0};
+  poll(&closed, 1, -1);
+  _exit(70);
+}
+
 void serve(Launcher* launcher, const plan::LaunchRequest& request, int* fds, int fd_count) {
   Made made;
   const int needed = request.kind == plan::LaunchKind::init      ? 1
@@ -136,6 +144,9 @@ void serve(Launcher* launcher, const plan::LaunchRequest& request, int* fds, int
     make_inside(launcher, request, fds, &made);
   }
   close_all(fds, fd_count);
+  if (request.kind == plan::LaunchKind::program && told_to_fail(request, Step::launcher_answer)) {
+    die_with_warden();
+  }
   // A child of a failed attempt (its maps could not be written) ends when it sees its socket close;
   // the pidfd goes along so that the warden reaps it.
   if (send_packet(plan::kLauncherSocket, &made.reply, sizeof made.reply, made.child.pidfd) != 0) {

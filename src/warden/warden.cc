@@ -86,11 +86,14 @@ void Warden::dispatch(std::uint64_t key) {
     case Source::server: on_server(); break;
     case Source::launcher: on_launcher(); break;
     case Source::launcher_end:
+      zone_.reap_launcher();
+      launcher_pid_ = -1;
+      on_zone_lost();
+      break;
     case Source::anchor_end:
-      if (!stopping_) {
-        log_.error("zone_lost", "the launcher or the anchor of the sandbox side has ended");
-      }
-      stop_serving(70);
+      // Left unreaped, and watched no more: its end is complete when everything else is reaped.
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, zone_.anchor_pidfd(), nullptr);
+      on_zone_lost();
       break;
     case Source::child_signal: reap_strangers(); break;
     default: break;
@@ -176,8 +179,16 @@ void Warden::handle_request(const Request& request) {
   }
 }
 
-// Children that nobody announced: a tenant's process that managed to be cloned as our child, say.
-// They are reaped, or the init of their sandbox could never finish dying.
+void Warden::on_zone_lost() {
+  if (!stopping_) {
+    log_.error("zone_lost", "the launcher or the anchor of the sandbox side has ended");
+  }
+  stop_serving(70);
+}
+
+// Children that nobody announced: a tenant's process that managed to be cloned as our child, say,
+// or a program whose launcher ended before it could answer. They are reaped, or the init of their
+// sandbox could never finish dying.
 void Warden::reap_strangers() {
   std::array<signalfd_siginfo, 16> drained{};
   ignore_error(sys::read_some(signals_.get(), std::as_writable_bytes(std::span(drained))));
@@ -186,15 +197,21 @@ void Warden::reap_strangers() {
     constexpr int kLook = WEXITED | WNOHANG | WNOWAIT | __WALL;
     if (::waitid(P_ALL, 0, &info, kLook) != 0 || info.si_pid == 0) return;
     const pid_t pid = info.si_pid;
-    bool known = pid == zone_.anchor_pid() || pid == launcher_pid_;
-    for (const auto& [handle, sandbox] : sandboxes_) {
-      known = known || sandbox->init.pid == pid || sandbox->program.pid == pid ||
-              sandbox->courier.pid == pid || sandbox->pending_launches > 0;
-    }
     // Our own are reaped by their pidfd, with everything that their end means.
-    if (known) return;
+    if (is_ours(pid)) return;
     ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | __WALL);
   }
+}
+
+bool Warden::is_ours(pid_t pid) const {
+  if (pid == zone_.anchor_pid() || pid == launcher_pid_) return true;
+  return std::ranges::any_of(sandboxes_, [this, pid](const auto& entry) {
+    const Sandbox& sandbox = *entry.second;
+    // What the launcher has made and not told of yet; nothing is awaited from it in the end.
+    const bool awaited = sandbox.pending_launches > 0 && !stopping_;
+    return awaited || sandbox.init.pid == pid || sandbox.program.pid == pid ||
+           sandbox.courier.pid == pid;
+  });
 }
 
 void Warden::stop_serving(int status) {

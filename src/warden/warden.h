@@ -69,6 +69,8 @@ class Warden {
   void on_server();
   void handle_request(const Request& request);
   void reap_strangers();
+  bool is_ours(pid_t pid) const;
+  void on_zone_lost();
   void stop_serving(int status);
   bool finished() const { return stopping_ && sandboxes_.empty(); }
 

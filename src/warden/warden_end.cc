@@ -89,6 +89,8 @@ void Warden::on_deadline(Sandbox* sandbox, Nanos now) {
   }
   if (sandbox->retry_at.count() != 0 && now >= sandbox->retry_at) {
     sandbox->retry_at = Nanos{0};
+    // One that was hidden behind a child of ours when its signal came is never signalled again.
+    reap_strangers();
     advance_close(sandbox);
   }
 }

@@ -227,6 +227,12 @@ void Zone::release() {
   lifeline_.reset();
 }
 
+void Zone::reap_launcher() {
+  if (!launcher_pidfd_) return;
+  wait_for(launcher_pidfd_);
+  launcher_pidfd_.reset();
+}
+
 // The end of the anchor kills everything in its pid namespace, and is not complete before all of it
 // is reaped: also a process that the launcher had just cloned and nobody has heard of yet.
 Zone::~Zone() {

@@ -56,6 +56,10 @@ class Zone {
   int anchor_pidfd() const { return anchor_pidfd_.get(); }
   pid_t anchor_pid() const { return anchor_pid_; }
 
+  // The launcher has ended: a zombie of ours that stays would stand before every other in a wait
+  // for any child.
+  void reap_launcher();
+
   // Closes the launcher's socket and the anchor's lifeline: both end, and with the anchor
   // everything that still lives in the zone.
   void release();

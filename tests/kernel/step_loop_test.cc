@@ -2,10 +2,14 @@
 // and nothing is left of the attempt. Only in builds that have failpoints.
 #ifdef HUTCH_TESTING
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 
+#include "base/sys.h"
 #include "warden_client.h"
 
 namespace hutch::kernel_test {
@@ -13,6 +17,7 @@ namespace {
 
 using warden::Ask;
 using warden::Tell;
+using namespace std::chrono_literals;
 
 // Steps that no list has on this host, or that other processes than the warden's take.
 bool is_taken(Step step) {
@@ -53,6 +58,31 @@ INSTANTIATE_TEST_SUITE_P(All, SandboxStep,
                          testing::Range(static_cast<int>(Step::channel_create),
                                         static_cast<int>(Step::program_ready)),
                          name_of);
+
+std::size_t children_of(pid_t pid) {
+  const std::string path =
+      "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children";
+  const std::string text = sys::read_file(path, 65536).value_or("");
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), ' '));
+}
+
+class LauncherStep : public KernelTest {};
+
+// A program that was cloned while the server closed: its launcher ends without having told of it,
+// its init cannot finish dying before it is reaped, and nobody but the warden can reap it.
+TEST_F(LauncherStep, AnswerThatNeverComesHoldsNothingUp) {
+  warden::WardenOptions options = new_options();
+  options.fail_step = Step::launcher_answer;
+  restart(options);
+  client().ask(Ask::create, 1);
+  constexpr std::size_t kAnchorLauncherInitProgram = 4;
+  const auto deadline = std::chrono::steady_clock::now() + 10s * slack();
+  while (children_of(client().pid()) < kAnchorLauncherInitProgram) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the program is not cloned";
+    ::poll(nullptr, 0, 1);
+  }
+  EXPECT_EQ(client().close(), 0);
+}
 
 class StartStep : public StepLoop {};
 

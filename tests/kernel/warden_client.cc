@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,7 +117,13 @@ int WardenClient::close() {
   closed_ = true;
   connection_.socket.reset();
   int status = 0;
-  if (connection_.pid > 0) ::waitpid(connection_.pid, &status, 0);
+  if (connection_.pid <= 0) return status;
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, connection_.pid, 0)));
+  pollfd ending{process.get(), POLLIN, 0};
+  const int ended = ::poll(&ending, 1, static_cast<int>(30'000 * slack()));
+  EXPECT_EQ(ended, 1) << "the warden does not end";
+  if (ended != 1) ::kill(connection_.pid, SIGKILL);
+  ::waitpid(connection_.pid, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

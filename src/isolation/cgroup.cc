@@ -1,26 +1,43 @@
 #include "isolation/cgroup.h"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
+
+#include "base/sys.h"
 
 namespace hutch::isolation {
 namespace {
 
 constexpr std::size_t kNameCharactersMax = 64;
 
+class NoCgroup final : public Cgroup {
+ public:
+  Status attach(pid_t /*pid*/) override { return {}; }
+  Status raise_memory(std::uint64_t /*bytes*/) override { return {}; }
+  Status kill_all() override { return {}; }
+  Result<bool> populated() override { return false; }
+  CgroupCounters counters() override { return {}; }
+  Result<Fd> watch_memory_kills() override { return watch_nothing(); }
+  Status remove() override { return {}; }
+};
+
 // A host without control groups: holds no limit, and says so.
 class NoCgroupTree final : public CgroupTree {
  public:
-  NoCgroupTree() {
+  explicit NoCgroupTree(const CgroupTreeOptions& options) : CgroupTree(options.waived) {
     for (const char* name : {"memory", "processes", "cpus"}) {
       unenforced_.push_back(
           {name, "no control group hierarchy that shows our own group is mounted"});
     }
   }
 
-  Result<std::unique_ptr<Cgroup>> create(const std::string& /*name*/,
-                                         const CgroupLimits& /*limits*/) override {
-    TRY(refuse_unenforced(unenforced_));
-    return fail(ErrorCode::internal, "a group was asked of a host without groups");
+  Result<std::unique_ptr<Cgroup>> create(const std::string& name,
+                                         const CgroupLimits& limits) override {
+    TRY(refuse_unenforced(refused()));
+    TRY(check_cgroup_name(name));
+    TRY(check_cgroup_limits(limits));
+    return make_no_cgroup();
   }
   Result<std::size_t> sweep(std::string_view /*prefix*/) override { return std::size_t{0}; }
   Status remove() override { return {}; }
@@ -38,7 +55,28 @@ Result<std::unique_ptr<CgroupTree>> open_cgroup_tree(CgroupKernel& kernel,
     case CgroupVersion::v1: return open_cgroup_tree_v1(kernel, layout, options);
     case CgroupVersion::v2: return open_cgroup_tree_v2(kernel, layout, options);
   }
-  return std::make_unique<NoCgroupTree>();
+  return std::make_unique<NoCgroupTree>(options);
+}
+
+std::vector<UnenforcedLimit> CgroupTree::refused() const {
+  std::vector<UnenforcedLimit> refused;
+  std::ranges::copy_if(unenforced_, std::back_inserter(refused), [this](const auto& limit) {
+    return std::ranges::find(waived_, limit.name) == waived_.end();
+  });
+  return refused;
+}
+
+bool holds(const CgroupTree& tree, std::string_view limit) {
+  const auto& unenforced = tree.unenforced();
+  return std::ranges::find(unenforced, limit, &UnenforcedLimit::name) == unenforced.end();
+}
+
+std::unique_ptr<Cgroup> make_no_cgroup() { return std::make_unique<NoCgroup>(); }
+
+Result<Fd> watch_nothing() {
+  Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (event) return event;
+  return fail(sys::last_error(ErrorCode::io, Step::cgroup_limits, "cannot make an eventfd"));
 }
 
 Status check_cgroup_name(std::string_view name) {

@@ -76,8 +76,10 @@ class CgroupTree {
   virtual ~CgroupTree() = default;
 
   // Empty when every limit holds. Otherwise create() refuses, because a sandbox without one of its
-  // limits is none.
+  // limits is none, unless the operator has waived each of them.
   const std::vector<UnenforcedLimit>& unenforced() const { return unenforced_; }
+  // Those of unenforced() that nobody has waived.
+  std::vector<UnenforcedLimit> refused() const;
   // Step::cgroup_create or cgroup_limits say what failed; nothing is left then. `name`: 1 to 64 of
   // a-z, 0-9, "-", "_", unique in the tree.
   virtual Result<std::unique_ptr<Cgroup>> create(const std::string& name,
@@ -90,11 +92,14 @@ class CgroupTree {
   virtual std::vector<std::string> directories() const = 0;
 
  protected:
-  CgroupTree() = default;
+  explicit CgroupTree(std::vector<std::string> waived) : waived_(std::move(waived)) {}
   CgroupTree(const CgroupTree&) = delete;
   CgroupTree& operator=(const CgroupTree&) = delete;
 
   std::vector<UnenforcedLimit> unenforced_;
+
+ private:
+  std::vector<std::string> waived_;
 };
 
 struct CgroupTreeOptions {
@@ -104,6 +109,9 @@ struct CgroupTreeOptions {
   // v2 only: our own processes. A group that hands controllers down may hold no process, so when
   // ours is refused for that reason, these move to a group beside the tree.
   std::vector<pid_t> own_processes;
+  // Limits, by their names, that sandboxes may be made without on a host that cannot hold them.
+  // What it can hold is held all the same.
+  std::vector<std::string> waived;
 };
 
 // `kernel` outlives the tree. Fails only when the options are wrong; what the host cannot do is in
@@ -118,9 +126,16 @@ std::unique_ptr<CgroupTree> open_cgroup_tree_v1(CgroupKernel& kernel, const Cgro
 std::unique_ptr<CgroupTree> open_cgroup_tree_v2(CgroupKernel& kernel, const CgroupLayout& layout,
                                                 const CgroupTreeOptions& options);
 
+// A group that is none, where no directory can be made: holds, kills and counts nothing.
+std::unique_ptr<Cgroup> make_no_cgroup();
+// A descriptor that is never readable: nothing tells about memory here.
+Result<Fd> watch_nothing();
+
 // What the implementations share: internal for a name or a limit that makes no sense.
 Status check_cgroup_name(std::string_view name);
 Status check_cgroup_limits(const CgroupLimits& limits);
+// Whether the tree holds the limit of that name.
+bool holds(const CgroupTree& tree, std::string_view limit);
 // unsupported_host, naming every limit that does not hold.
 Status refuse_unenforced(const std::vector<UnenforcedLimit>& unenforced);
 

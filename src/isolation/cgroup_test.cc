@@ -250,6 +250,42 @@ TEST_F(CgroupV2Files, NamesWhatTheHostCannotHold) {
   EXPECT_NE(group.error().message.find("cpus"), std::string::npos);
 }
 
+TEST_F(CgroupV2Files, MakesGroupsWithoutWhatIsWaivedAndHoldsTheRest) {
+  layout_.v2_controllers = {"memory"};
+  kernel_.files.erase("pids.max");
+  kernel_.files.erase("cpu.max");
+  options_.waived = {"cpus"};
+  EXPECT_FALSE(open()->create("s1", kLimits)) << "processes were not waived";
+  options_.waived = {"cpus", "processes", "memory"};
+  const auto tree = open();
+  EXPECT_TRUE(tree->refused().empty());
+  EXPECT_FALSE(holds(*tree, "cpus"));
+  EXPECT_TRUE(holds(*tree, "memory"));
+  const auto group = tree->create("s1", kLimits);
+  ASSERT_TRUE(group) << describe(group.error());
+  EXPECT_EQ(kernel_.read(root() + "/s1/memory.max").value(), std::to_string(kLimits.memory_bytes));
+  EXPECT_FALSE(fs::exists(root() + "/s1/pids.max"));
+}
+
+TEST_F(CgroupV2Files, MakesNoGroupWhereItMayMakeNone) {
+  kernel_.failures = {{"own/cgroup.subtree_control", EACCES}, {"/hutch-t1", EACCES}};
+  options_.waived = {"memory", "processes", "cpus"};
+  const auto tree = open();
+  ASSERT_EQ(tree->unenforced().size(), 3U);
+  const auto group = tree->create("s1", kLimits);
+  ASSERT_TRUE(group) << describe(group.error());
+  EXPECT_TRUE((*group)->attach(77));
+  EXPECT_TRUE((*group)->raise_memory(1));
+  EXPECT_TRUE((*group)->kill_all());
+  EXPECT_FALSE((*group)->populated().value());
+  EXPECT_EQ((*group)->counters().memory_peak_bytes, 0U);
+  pollfd never{(*group)->watch_memory_kills().value().release(), POLLIN, 0};
+  EXPECT_EQ(::poll(&never, 1, 0), 0);
+  ::close(never.fd);
+  EXPECT_TRUE((*group)->remove());
+  EXPECT_FALSE(fs::exists(root() + "/s1"));
+}
+
 TEST_F(CgroupV2Files, SwapThatIsNotCountedMakesMemoryUnenforced) {
   kernel_.files.erase("memory.swap.max");
   EXPECT_TRUE(open()->unenforced().empty());
@@ -427,6 +463,35 @@ TEST_F(CgroupV1Files, NamesWhatTheHostCannotHold) {
       << refused->unenforced()[0].reason;
 }
 
+TEST_F(CgroupV1Files, MakesGroupsWithoutWhatIsWaivedAndHoldsTheRest) {
+  layout_.v1.erase("memory");
+  kernel_.files.erase("cpu.cfs_quota_us");
+  options_.waived = {"memory"};
+  EXPECT_FALSE(open()->create("s1", kLimits)) << "cpus were not waived";
+  options_.waived = {"memory", "cpus"};
+  const auto tree = open();
+  EXPECT_TRUE(holds(*tree, "processes"));
+  EXPECT_FALSE(holds(*tree, "memory"));
+  const auto group = tree->create("s1", kLimits);
+  ASSERT_TRUE(group) << describe(group.error());
+  EXPECT_TRUE((*group)->raise_memory(1 << 30));
+  EXPECT_TRUE((*group)->watch_memory_kills());
+  EXPECT_EQ(kernel_.read(scratch_.path() + "/pids/hutch-t1/s1/pids.max").value(),
+            std::to_string(kLimits.processes));
+}
+
+TEST_F(CgroupV1Files, MakesNoGroupWhereItMayMakeNone) {
+  options_.waived = {"memory", "processes", "cpus"};
+  kernel_.failures = {{"/hutch-t1", EACCES}};
+  const auto tree = open();
+  const auto group = tree->create("s1", kLimits);
+  ASSERT_TRUE(group) << describe(group.error());
+  EXPECT_TRUE((*group)->attach(77));
+  EXPECT_TRUE((*group)->kill_all());
+  EXPECT_TRUE((*group)->watch_memory_kills());
+  EXPECT_TRUE((*group)->remove());
+}
+
 TEST_F(CgroupV1Files, SweepsAllHierarchies) {
   const auto tree = open();
   // Only some of the directories of a group whose making was cut short.
@@ -444,6 +509,11 @@ TEST(NoCgroups, HoldNothing) {
   const std::unique_ptr<CgroupTree> owner(tree);
   EXPECT_EQ(owner->unenforced().size(), 3U);
   EXPECT_FALSE(owner->create("s1", kLimits));
+  const auto waived =
+      open_cgroup_tree(kernel, CgroupLayout{},
+                       {.instance = "t1", .waived = {"memory", "processes", "cpus"}})
+          .value();
+  EXPECT_TRUE(waived->create("s1", kLimits));
 }
 
 }  // namespace

@@ -55,16 +55,15 @@ class CgroupV1 final : public Cgroup {
   }
 
   Status limit(const CgroupLimits& limits) {
-    const std::string memory = std::to_string(limits.memory_bytes);
-    TRY(set("memory", "memory.limit_in_bytes", memory));
-    // Memory and swap together; the order matters, it may not be below the limit of memory alone.
-    TRY(set_if_there("memory", "memory.memsw.limit_in_bytes", memory));
-    TRY(set_if_there("memory", "memory.kmem.tcp.limit_in_bytes",
-                     std::to_string(limits.memory_bytes / kSocketMemoryShare)));
-    TRY(keep_memory_killer());
-    TRY(set("pids", "pids.max", std::to_string(limits.processes)));
-    TRY(set("cpu", "cpu.cfs_period_us", std::to_string(limits.cpu_period_us)));
-    TRY(set("cpu", "cpu.cfs_quota_us", std::to_string(limits.cpu_quota_us)));
+    if (directories_.contains("memory")) TRY(limit_memory(limits.memory_bytes));
+    if (directories_.contains("pids")) {
+      TRY(set("pids", "pids.max", std::to_string(limits.processes)));
+    }
+    // A kernel may have the controller without the quota.
+    if (kernel_.exists(path("cpu", "cpu.cfs_quota_us"))) {
+      TRY(set("cpu", "cpu.cfs_period_us", std::to_string(limits.cpu_period_us)));
+      TRY(set("cpu", "cpu.cfs_quota_us", std::to_string(limits.cpu_quota_us)));
+    }
     return {};
   }
 
@@ -78,6 +77,7 @@ class CgroupV1 final : public Cgroup {
 
   // The limit of both together comes first: that of memory alone may not be above it.
   Status raise_memory(std::uint64_t bytes) override {
+    if (!directories_.contains("memory")) return {};
     const std::string memory = std::to_string(bytes);
     TRY(set_if_there("memory", "memory.memsw.limit_in_bytes", memory));
     return set("memory", "memory.limit_in_bytes", memory);
@@ -120,6 +120,7 @@ class CgroupV1 final : public Cgroup {
   }
 
   Result<Fd> watch_memory_kills() override {
+    if (!directories_.contains("memory")) return watch_nothing();
     Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!event) {
       return fail(sys::last_error(ErrorCode::io, Step::cgroup_limits, "cannot make an eventfd"));
@@ -143,6 +144,16 @@ class CgroupV1 final : public Cgroup {
   }
 
  private:
+  Status limit_memory(std::uint64_t bytes) {
+    const std::string memory = std::to_string(bytes);
+    TRY(set("memory", "memory.limit_in_bytes", memory));
+    // Memory and swap together; the order matters, it may not be below the limit of memory alone.
+    TRY(set_if_there("memory", "memory.memsw.limit_in_bytes", memory));
+    TRY(set_if_there("memory", "memory.kmem.tcp.limit_in_bytes",
+                     std::to_string(bytes / kSocketMemoryShare)));
+    return keep_memory_killer();
+  }
+
   std::string path(std::string_view controller, std::string_view file) const {
     const auto found = directories_.find(controller);
     return found == directories_.end() ? std::string() : found->second + "/" + std::string(file);
@@ -183,7 +194,7 @@ class CgroupV1 final : public Cgroup {
 class CgroupTreeV1 final : public CgroupTree {
  public:
   CgroupTreeV1(CgroupKernel& kernel, const CgroupLayout& layout, const CgroupTreeOptions& options)
-      : kernel_(kernel) {
+      : CgroupTree(options.waived), kernel_(kernel) {
     for (const std::string_view controller : kControllers) open(controller, layout, options);
     require("memory", "memory", "memory.limit_in_bytes");
     require("processes", "pids", "pids.max");
@@ -203,7 +214,7 @@ class CgroupTreeV1 final : public CgroupTree {
 
   Result<std::unique_ptr<Cgroup>> create(const std::string& name,
                                          const CgroupLimits& limits) override {
-    TRY(refuse_unenforced(unenforced_));
+    TRY(refuse_unenforced(refused()));
     TRY(check_cgroup_name(name));
     TRY(check_cgroup_limits(limits));
     auto group = std::make_unique<CgroupV1>(kernel_, below(name));

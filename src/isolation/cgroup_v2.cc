@@ -43,15 +43,18 @@ class CgroupV2 final : public Cgroup {
   Status make() { return with_step(kernel_.make_directory(directory_), Step::cgroup_create); }
 
   Status limit(const CgroupLimits& limits) {
-    TRY(set("memory.max", std::to_string(limits.memory_bytes)));
-    // Absent where the kernel has no swap support at all.
-    TRY(set_if_there("memory.swap.max", "0"));
-    // A program of several processes dies as a whole: half of one gives wrong answers.
-    TRY(set("memory.oom.group", "1"));
-    TRY(set("pids.max", std::to_string(limits.processes)));
-    TRY(set("cpu.max",
-            std::to_string(limits.cpu_quota_us) + " " + std::to_string(limits.cpu_period_us)));
-    return {};
+    // A group has the files of the controllers that were handed down to it; the tree has refused
+    // what is missing unless the operator does without.
+    if (kernel_.exists(file("memory.max"))) {
+      TRY(set("memory.max", std::to_string(limits.memory_bytes)));
+      // Absent where the kernel has no swap support at all.
+      TRY(set_if_there("memory.swap.max", "0"));
+      // A program of several processes dies as a whole: half of one gives wrong answers.
+      TRY(set("memory.oom.group", "1"));
+    }
+    TRY(set_if_there("pids.max", std::to_string(limits.processes)));
+    return set_if_there("cpu.max", std::to_string(limits.cpu_quota_us) + " " +
+                                       std::to_string(limits.cpu_period_us));
   }
 
   Status attach(pid_t pid) override {
@@ -59,7 +62,7 @@ class CgroupV2 final : public Cgroup {
   }
 
   Status raise_memory(std::uint64_t bytes) override {
-    return set("memory.max", std::to_string(bytes));
+    return set_if_there("memory.max", std::to_string(bytes));
   }
 
   Status kill_all() override {
@@ -91,6 +94,7 @@ class CgroupV2 final : public Cgroup {
   }
 
   Result<Fd> watch_memory_kills() override {
+    if (!kernel_.exists(file("memory.events"))) return watch_nothing();
     Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     if (!watch || ::inotify_add_watch(watch.get(), file("memory.events").c_str(), IN_MODIFY) < 0) {
       return fail(sys::last_error(ErrorCode::io, Step::cgroup_limits,
@@ -129,7 +133,9 @@ class CgroupV2 final : public Cgroup {
 class CgroupTreeV2 final : public CgroupTree {
  public:
   CgroupTreeV2(CgroupKernel& kernel, const CgroupLayout& layout, const CgroupTreeOptions& options)
-      : kernel_(kernel), root_(layout.v2 + "/hutch-" + options.instance) {
+      : CgroupTree(options.waived),
+        kernel_(kernel),
+        root_(layout.v2 + "/hutch-" + options.instance) {
     std::string wanted;
     for (const Controller& controller : kControllers) {
       if (std::ranges::find(layout.v2_controllers, controller.name) ==
@@ -143,7 +149,7 @@ class CgroupTreeV2 final : public CgroupTree {
     }
     const Status ready = prepare(layout.v2, wanted, options);
     for (const Controller& controller : kControllers) {
-      if (lacks(controller.limit)) continue;
+      if (!holds(*this, controller.limit)) continue;
       if (!ready) {
         unenforced_.push_back({controller.limit, describe(ready.error())});
       } else if (!kernel_.exists(root_ + "/" + controller.file)) {
@@ -151,7 +157,8 @@ class CgroupTreeV2 final : public CgroupTree {
             {controller.limit, std::string("the kernel has no ") + controller.file});
       }
     }
-    if (!lacks("memory") && options.swap_bytes > 0 && !kernel_.exists(root_ + "/memory.swap.max")) {
+    if (holds(*this, "memory") && options.swap_bytes > 0 &&
+        !kernel_.exists(root_ + "/memory.swap.max")) {
       unenforced_.push_back(
           {"memory", "there is swap, and the kernel does not count it: turn swap off"});
     }
@@ -163,9 +170,10 @@ class CgroupTreeV2 final : public CgroupTree {
 
   Result<std::unique_ptr<Cgroup>> create(const std::string& name,
                                          const CgroupLimits& limits) override {
-    TRY(refuse_unenforced(unenforced_));
+    TRY(refuse_unenforced(refused()));
     TRY(check_cgroup_name(name));
     TRY(check_cgroup_limits(limits));
+    if (!kernel_.exists(root_)) return make_no_cgroup();
     auto group = std::make_unique<CgroupV2>(kernel_, root_ + "/" + name);
     TRY(group->make());
     TRY(group->limit(limits));
@@ -195,10 +203,6 @@ class CgroupTreeV2 final : public CgroupTree {
   std::vector<std::string> directories() const override { return {root_}; }
 
  private:
-  bool lacks(std::string_view limit) const {
-    return std::ranges::find(unenforced_, limit, &UnenforcedLimit::name) != unenforced_.end();
-  }
-
   // Controllers go down one level at a time: from our own group to the tree, from the tree to the
   // groups of sandboxes.
   Status prepare(const std::string& own, const std::string& wanted,

@@ -107,7 +107,9 @@ Status mount_image_by_loop(const std::string& file, const std::string& target) {
 
 Status mount_image_directory(const std::string& directory, const std::string& target) {
   TRY(bind_mount(directory, target));
-  return restrict_mount(target, kImageAttributes);
+  if (restrict_mount(target, kImageAttributes)) return {};
+  // What a mount of the host says about access times is locked for the root of a user namespace.
+  return restrict_mount(target, kImageAttributes & ~std::uint64_t{MOUNT_ATTR_NOATIME});
 }
 
 Status bind_mount(const std::string& source, const std::string& target) {
@@ -132,6 +134,20 @@ Status make_device(const std::string& path, unsigned major, unsigned minor) {
       ::chmod(path.c_str(), 0666) != 0) {
     return failed(Step::zone_devices, "cannot make the device " + path);
   }
+  return check_device(path, major, minor);
+}
+
+Status bind_device(const std::string& source, const std::string& path, unsigned major,
+                   unsigned minor) {
+  const Fd place = TRY(sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0666));
+  TRY(bind_mount(source, path));
+  // Without MOUNT_ATTR_NODEV: a device is what it is for. Writing to one asks for no permission of
+  // the mount, so that it can be read-only and its node's mode and times cannot be changed.
+  TRY(restrict_mount(path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  return check_device(path, major, minor);
+}
+
+Status check_device(const std::string& path, unsigned major, unsigned minor) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     return failed(Step::zone_devices, "cannot look at the device " + path);

@@ -27,5 +27,11 @@ Status restrict_mount(const std::string& target, std::uint64_t attributes);
 
 // A character device node with mode 0666 and exactly these numbers; checked after it was made.
 Status make_device(const std::string& path, unsigned major, unsigned minor);
+// The host's node `source` bound to a new file `path`, read-only, for who may not make nodes; must
+// have exactly these numbers.
+Status bind_device(const std::string& source, const std::string& path, unsigned major,
+                   unsigned minor);
+// That `path` is this character device.
+Status check_device(const std::string& path, unsigned major, unsigned minor);
 
 }  // namespace hutch::isolation

@@ -1,0 +1,113 @@
+#include "image/unpack.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/rollback.h"
+#include "base/sys.h"
+#include "image/build.h"
+#include "image/spawn.h"
+
+namespace hutch::image {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLockPollMs = 200;
+
+// Builds and unpackings of one store take turns.
+Result<Fd> take_lock(const std::string& path, int interrupt_fd) {
+  Fd lock = TRY(sys::open(path, O_RDWR | O_CREAT, 0644));
+  for (;;) {
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+    if (const int error = sys::last_errno(); error != EWOULDBLOCK && error != EINTR) {
+      return fail(sys::last_error(ErrorCode::io, Step::none, "cannot lock " + path));
+    }
+    pollfd interrupt{interrupt_fd, POLLIN, 0};
+    if (::poll(&interrupt, 1, kLockPollMs) > 0) return fail(ErrorCode::cancelled, "interrupted");
+  }
+}
+
+Status extract(const std::string& file, const std::string& directory, const std::string& log,
+               int interrupt_fd) {
+  if (find_program("fsck.erofs").empty()) {
+    return fail(ErrorCode::not_found,
+                "fsck.erofs, which unpacks an image, is missing; type: apt-get install "
+                "erofs-utils");
+  }
+  Command command;
+  // Owners are nobody inside a sandbox; modes matter, and the umask must not change them.
+  command.argv = {"fsck.erofs", "--extract=" + directory, "--no-preserve-owner", "--preserve-perms",
+                  file};
+  command.log_path = log;
+  command.interrupt_fd = interrupt_fd;
+  const Exit ended = TRY(image::run(command));
+  if (ended.code == 0) return {};
+  if (ended.disk_full) {
+    std::error_code error;
+    const fs::space_info space = fs::space(directory, error);
+    return fail(ErrorCode::disk_full,
+                disk_full_text(directory, error ? 0 : space.available, "unpacking"));
+  }
+  return fail(ErrorCode::io, fmt::format("cannot unpack {}: fsck.erofs says: {}", file,
+                                         ended.tail.substr(0, 2000)));
+}
+
+void remove_tree(const std::string& path) {
+  std::error_code error;
+  // A directory of the image may lack the write permission that emptying it needs.
+  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored) && !it->is_symlink(ignored)) {
+      fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+    }
+  }
+  fs::remove_all(path, error);
+}
+
+bool is_unpacked(const Metadata& metadata, const Layout& layout) {
+  return sys::exists(layout.image_path(metadata.digest, Format::directory));
+}
+
+Image as_image(const Metadata& metadata, const Layout& layout) {
+  return {.name = metadata.config.name,
+          .digest = metadata.digest,
+          .path = layout.image_path(metadata.digest, Format::directory),
+          .is_erofs = false,
+          .config = metadata.config};
+}
+
+}  // namespace
+
+Result<Image> unpack_image(const UnpackOptions& options,
+                           const std::function<void(std::string_view)>& progress) {
+  Metadata metadata = TRY(read_metadata(options.from_state_dir, options.name));
+  const Layout from(options.from_state_dir);
+  const Layout to(options.to_state_dir);
+  if (is_unpacked(metadata, to)) return as_image(metadata, to);
+  const std::string source = from.image_path(metadata.digest, metadata.format);
+  if (metadata.format == Format::directory) return as_image(metadata, from);
+  for (const std::string& directory : {to.images, to.refs}) {
+    TRY(sys::make_directories(directory, 0755));
+  }
+  const Fd lock = TRY(take_lock(to.lock, options.interrupt_fd));
+  if (is_unpacked(metadata, to)) return as_image(metadata, to);
+  progress(fmt::format("unpacking the image {} (once)", metadata.config.name));
+  const std::string work = to.scratch + "/unpack";
+  remove_tree(work);
+  TRY(sys::make_directories(work, 0755));
+  Rollback rollback;
+  rollback.add([&work] { remove_tree(work); });
+  TRY(extract(source, work + "/rootfs", work + "/log", options.interrupt_fd));
+  metadata.format = Format::directory;
+  TRY(publish(options.to_state_dir, metadata, work + "/rootfs"));
+  return as_image(metadata, to);
+}
+
+}  // namespace hutch::image

@@ -19,6 +19,7 @@
 #include "cli/shutdown.h"
 #include "cli/signals.h"
 #include "cli/state_lock.h"
+#include "cli/user_namespace.h"
 #include "cli/version.h"
 #include "cli/wiring.h"
 #include "http/server.h"
@@ -64,8 +65,10 @@ Result<int> serve_until_stopped(const config::Config& config) {
   Log log(clock, {});
   const bool native = config.engine == "native";
 
-  if (native) TRY(cli::admit_host(config, log));
-  const cli::User user = TRY(cli::find_server_user(config.server.user));
+  if (native && !cli::is_ordinary_user()) TRY(cli::admit_host(config, log));
+  const bool ordinary = cli::is_ordinary_user();
+  if (native && ordinary) TRY(cli::enter_user_namespace());
+  const cli::User user = TRY(cli::find_server_user(config.server.user, native && ordinary));
   cli::StateLock lock = TRY(cli::StateLock::take(config.state_dir));
   cli::Backing backing = TRY(cli::Backing::start(config, user, lock, log));
 

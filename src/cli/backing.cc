@@ -4,18 +4,41 @@
 
 #include "cli/wiring.h"
 #include "engine/fake_engine.h"
+#include "image/unpack.h"
 #include "warden/start.h"
 
 namespace hutch::cli {
+
+namespace {
+
+constexpr const char* kSystemStateDir = "/var/lib/hutch";
+
+// Only the host's root can mount an image file: for others it is unpacked once, also one that the
+// host's administrator has built.
+Result<image::Image> open_image(const config::Config& config, const User& server, Log& log) {
+  auto image = image::open_image(config.state_dir, config.image);
+  if (!server.subordinate || (image && !image->is_erofs)) return image;
+  image::UnpackOptions options{
+      .from_state_dir = config.state_dir, .to_state_dir = config.state_dir, .name = config.image};
+  if (!image) {
+    if (!image::open_image(kSystemStateDir, config.image)) return image;
+    options.from_state_dir = kSystemStateDir;
+  }
+  return image::unpack_image(options,
+                             [&log](std::string_view what) { log.info("image_unpack", what, {}); });
+}
+
+}  // namespace
 
 Result<Backing> Backing::start(const config::Config& config, const User& server,
                                const StateLock& /*lock*/, Log& log) {
   Backing backing;
   backing.options_.limits = config.limits;
   if (config.engine == "fake") return backing;
-  const image::Image image = TRY(image::open_image(config.state_dir, config.image));
-  const warden::WardenOptions options = warden_options(config, image, server.uid);
+  const image::Image image = TRY(open_image(config, server, log));
+  const warden::WardenOptions options = warden_options(config, image, server);
   warden::WardenConnection connection = TRY(warden::start_warden(options));
+  backing.waived_ = std::move(connection.waived);
   backing.warden_ = std::make_unique<WardenProcess>(connection.pid, log);
   backing.socket_ = std::move(connection.socket);
   backing.options_ = engine_options(config, image);

@@ -5,6 +5,8 @@
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -27,12 +29,16 @@ class Backing {
   // Once. Everything must outlive the engine; this object, too: it then waits for the warden.
   std::unique_ptr<engine::Engine> make_engine(boost::asio::io_context& io, const Clock& clock);
 
+  // Limits that the configuration waives and this host does not hold.
+  const std::vector<std::string>& waived() const { return waived_; }
+
   // Null for the fake engine.
   WardenProcess* warden() { return warden_.get(); }
 
  private:
   std::unique_ptr<WardenProcess> warden_;
   Fd socket_;
+  std::vector<std::string> waived_;
   engine::NativeEngineOptions options_;
 };
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "base/sys.h"
+#include "warden/options.h"
 
 namespace hutch::cli {
 namespace {
@@ -89,7 +90,15 @@ std::optional<std::string> leftover_capabilities() {
 
 }  // namespace
 
-Result<User> find_server_user(const std::string& setting) {
+Result<User> find_server_user(const std::string& setting, bool ordinary) {
+  if (ordinary && !setting.empty()) {
+    return fail(ErrorCode::config,
+                "server.user is for a server that root starts; leave the setting out");
+  }
+  if (ordinary) {
+    constexpr uid_t kId = warden::kSubordinateServerId;
+    return User{.uid = kId, .gid = kId, .subordinate = true};
+  }
   uid_t number = 0;
   const char* const end = setting.data() + setting.size();
   const auto parsed = std::from_chars(setting.data(), end, number);

@@ -18,11 +18,13 @@ inline constexpr uid_t kReservedUid = 1'900'000'000;
 struct User {
   uid_t uid = 0;
   gid_t gid = 0;
+  bool subordinate = false;  // an id of an ordinary user's namespace; see user_namespace.h
 };
 
-// `setting` is server.user: a name, a number, or empty for the user `hutch` or kReservedUid. Error:
-// config, when there is no such user or it is root.
-Result<User> find_server_user(const std::string& setting);
+// `setting` is server.user: a name, a number, or empty for the user `hutch` or kReservedUid. A
+// server that an `ordinary` user started becomes one of that user's subordinate ids, and the
+// setting must be empty. Error: config, when there is no such user or it is root.
+Result<User> find_server_user(const std::string& setting, bool ordinary);
 
 // No way back: no identity, group, capability, core dump, debugger, nor a setuid program, can give
 // this process power again. Takes orphans of its children as its own children. Call it

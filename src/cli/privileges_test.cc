@@ -63,20 +63,20 @@ TEST(Privileges, WhatIsLeftIsNamed) {
 }
 
 TEST(ServerUser, NamesNumbersAndNothing) {
-  EXPECT_EQ(find_server_user("12345")->uid, 12345U);
-  EXPECT_EQ(find_server_user("12345")->gid, 12345U);
-  EXPECT_NE(find_server_user("nobody")->uid, 0U);
-  EXPECT_NE(find_server_user("")->uid, 0U);
+  EXPECT_EQ(find_server_user("12345", false)->uid, 12345U);
+  EXPECT_EQ(find_server_user("12345", false)->gid, 12345U);
+  EXPECT_NE(find_server_user("nobody", false)->uid, 0U);
+  EXPECT_NE(find_server_user("", false)->uid, 0U);
 }
 
 TEST(ServerUser, RootAndStrangersAreRefused) {
   for (const char* root : {"root", "0"}) {
-    ASSERT_FALSE(find_server_user(root));
-    EXPECT_THAT(find_server_user(root).error().message, HasSubstr("must not be uid 0"));
+    ASSERT_FALSE(find_server_user(root, false));
+    EXPECT_THAT(find_server_user(root, false).error().message, HasSubstr("must not be uid 0"));
   }
-  EXPECT_THAT(find_server_user("no-such-user").error().message,
+  EXPECT_THAT(find_server_user("no-such-user", false).error().message,
               HasSubstr("there is no user \"no-such-user\""));
-  EXPECT_EQ(find_server_user("no-such-user").error().code, ErrorCode::config);
+  EXPECT_EQ(find_server_user("no-such-user", false).error().code, ErrorCode::config);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ Step step_named(const std::string& name) {
 }  // namespace
 
 warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
-                                     uid_t server_uid) {
+                                     const User& server) {
   return {.state_dir = config.state_dir,
           .instance = instance_name(config.state_dir),
           .spec = plan_spec(config.limits, image.config),
@@ -54,7 +54,9 @@ warden::WardenOptions warden_options(const config::Config& config, const image::
           .image_is_file = image.is_erofs,
           .image_digest = bytes_of(image.digest),
           .slots_max = config.runs.max + config.pool.ceiling + kSlotsBeside,
-          .server_uid = server_uid,
+          .server_uid = server.uid,
+          .rootless = server.subordinate,
+          .waived = config.waive,
           .fail_step = step_named(config.testing.fail_step)};
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "cli/privileges.h"
 #include "config/config.h"
 #include "engine/native_engine.h"
 #include "image/store.h"
@@ -12,7 +13,7 @@
 namespace hutch::cli {
 
 warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
-                                     uid_t server_uid);
+                                     const User& server);
 
 engine::NativeEngineOptions engine_options(const config::Config& config, const image::Image& image);
 

@@ -18,7 +18,7 @@ TEST(Wiring, TheWardenGetsLimitsImageAndInstance) {
                      .config = {}};
   image.config.python = "/usr/bin/python3";
   image.config.home_links = {{.path = ".cache", .target = "/opt/cache"}};
-  const warden::WardenOptions options = warden_options(config, image, 7);
+  const warden::WardenOptions options = warden_options(config, image, {.uid = 7, .gid = 7});
   EXPECT_EQ(options.spec.memory_bytes, 1_GiB);
   EXPECT_EQ(options.spec.cpus, 2.5);
   EXPECT_EQ(options.spec.python, "/usr/bin/python3");

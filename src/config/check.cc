@@ -56,6 +56,17 @@ Status check_listener(std::string_view group, const Listener& listener, std::str
   return {};
 }
 
+Status check_waived(const std::vector<std::string>& waived) {
+  for (const std::string& name : waived) {
+    if (name == "memory" || name == "processes" || name == "cpus") continue;
+    return wrong(
+        fmt::format("waive must hold names of limits: memory, processes, cpus; and has "
+                    "\"{}\"",
+                    name));
+  }
+  return {};
+}
+
 Status check_limits(const model::Limits& limits) {
   if (limits.disk_bytes > limits.memory_bytes) {
     return wrong(
@@ -152,6 +163,7 @@ Status check(const Config& config) {
                     config.state_dir));
   }
   TRY(check_limits(config.limits));
+  TRY(check_waived(config.waive));
   if (config.pool.ceiling != config.pool.target) {
     return wrong(
         fmt::format("pool.ceiling ({}) must equal pool.target ({}): the pool does not grow "

@@ -58,6 +58,8 @@ struct Config {
   Execute execute;
   std::string engine = "native";  // "native"; builds for tests also know "fake"
   std::string image = "python";   // what sandboxes start from; `hutch image ls` shows them
+  // Limits ("memory", "processes", "cpus") that may go unheld where this host cannot hold them.
+  std::vector<std::string> waive;
   Server server;
   Testing testing;
 };

@@ -38,6 +38,12 @@ const std::array kFields{
           "What makes sandboxes: `native` (Linux namespaces, cgroups and seccomp).", ""},
     Field{"image", Kind::text, top<&Config::image>, 0, 0,
           "Name of the image that sandboxes start from. `hutch image build` makes it.", ""},
+    Field{"waive", Kind::list, top<&Config::waive>, 0, 0,
+          "Limits that you do without where this host cannot hold them: any of `memory`, "
+          "`processes`, `cpus`. Without their names here, a server on such a host refuses to "
+          "start. What the host can hold is held all the same; answers name in `end.waived` what "
+          "was not. Danger: without `memory`, a run can take all of the host's.",
+          ""},
     Field{"internal.listen", Kind::text, in<&Config::internal, &Listener::listen>, 0, 0,
           "Where runs, health and metrics are served, as `ADDRESS:PORT`. No key is asked for here, "
           "so "

@@ -186,7 +186,7 @@ std::vector<Action> rlimit_actions(const PlanSpec& spec, const PlanHost& host) {
     return step(Step::program_rlimits, Op::set_rlimit, resource, soft, hard);
   };
   constexpr std::int64_t kStackBytes = 8 << 20;
-  return {
+  std::vector<Action> list = {
       // The host's core pattern may name a file: nothing of the tenant is ever dumped anywhere.
       limit(RLIMIT_CORE, 0, 0),
       limit(RLIMIT_NOFILE, open_files, open_files),
@@ -198,6 +198,11 @@ std::vector<Action> rlimit_actions(const PlanSpec& spec, const PlanHost& host) {
       limit(RLIMIT_STACK, kStackBytes, kStackBytes),
       victim_first(),
   };
+  // Each sandbox's user is another id, so nobody else's processes count.
+  if (spec.processes_by_rlimit) {
+    list.push_back(limit(RLIMIT_NPROC, spec.processes, spec.processes));
+  }
+  return list;
 }
 
 std::vector<Action> unprivileged_actions(FilterKind filter) {

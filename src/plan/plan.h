@@ -22,6 +22,8 @@ struct PlanSpec {
   std::uint64_t memory_bytes = 0;
   double cpus = 1.0;
   std::uint32_t processes = 0;
+  // Where no control group holds `processes`: the kernel then counts those of the program's user.
+  bool processes_by_rlimit = false;
   std::uint32_t open_files = 0;
   std::uint64_t disk_bytes = 0;
   std::uint64_t inodes = 0;

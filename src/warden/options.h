@@ -4,11 +4,17 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/step.h"
 #include "plan/plan.h"
 
 namespace hutch::warden {
+
+// The ids inside the user namespace of an ordinary user: 0 is the user, 1 to 65,536 are the user's
+// subordinate ones. The server becomes one of them; sandboxes get blocks below it.
+inline constexpr std::uint32_t kSubordinateIds = 65'536;
+inline constexpr std::uint32_t kSubordinateServerId = 65'000;
 
 struct WardenOptions {
   std::string state_dir;  // exists, is locked by the caller and writable
@@ -19,7 +25,13 @@ struct WardenOptions {
   std::array<std::uint8_t, 32> image_digest{};
   std::uint32_t slots_max = 64;  // sandboxes at once, 1 .. 4096
   std::uint32_t server_uid = 0;  // for the ledger only
-  Step fail_step = Step::none;   // failpoint; only builds with HUTCH_TESTING look at it
+  // Whether the caller is root of a user namespace of an ordinary user (cli/user_namespace.h) and
+  // not of the host: device nodes are then the host's, bound, and ids the user's subordinate ones.
+  bool rootless = false;
+  // Limits ("memory", "processes", "cpus") that the operator does without where this host cannot
+  // hold them; what it can hold is held.
+  std::vector<std::string> waived;
+  Step fail_step = Step::none;  // failpoint; only builds with HUTCH_TESTING look at it
 };
 
 }  // namespace hutch::warden

@@ -67,9 +67,10 @@ struct Sandbox {
 
   bool armed = false;
   Nanos armed_at{0};
-  std::uint64_t cpu_us_before = 0;  // of its control group when it was armed
-  Nanos deadline{0};                // 0: none
-  Nanos kill_at{0};                 // 0: none; the signal that cannot be refused
+  std::uint64_t cpu_us_before = 0;      // of its control group when it was armed
+  std::uint64_t own_cpu_us_before = 0;  // the same of its process, where no group counts
+  Nanos deadline{0};                    // 0: none
+  Nanos kill_at{0};                     // 0: none; the signal that cannot be refused
   Nanos courier_deadline{0};
   Nanos memory_check_at{0};  // 0: none; the next look at the counter of memory kills
   std::uint32_t memory_checks_left = 0;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstring>
@@ -35,13 +36,24 @@ namespace {
 
 // Where the template is mounted, in a mount namespace that nobody else has: every instance may use
 // the same directory. Not below the state directory, which the zone's root cannot enter.
-constexpr const char* kZonePath = "/run/hutch/zone";
+constexpr const char* kZoneDirectory = "/hutch/zone";
+
+// An ordinary user can make no directory there, and covers the place first, for the warden alone:
+// one of those that every host has and that hides nothing which is still needed.
+std::string zone_base(const WardenOptions& options) {
+  if (!options.rootless) return "/run";
+  for (const std::string place : {"/run", "/mnt", "/srv", "/media"}) {
+    const auto below = [&place](const std::string& path) { return path.starts_with(place + "/"); };
+    if (sys::exists(place) && !below(options.state_dir) && !below(options.image_path)) return place;
+  }
+  return "/run";
+}
 
 // The first message of the warden: whether it stands. A failure in words, cut to fit.
 struct StartReport {
   std::int32_t code = -1;  // -1: ready; else the ErrorCode
   Step step = Step::none;
-  std::uint16_t pad = 0;
+  std::uint16_t unheld = 0;  // bit N: kLimitNames[N] is waived and not held
   std::int32_t sys_errno = 0;
   char message[500]{};
 };
@@ -70,14 +82,14 @@ std::string first_cpuinfo_block() {
   return block.starts_with("processor") ? block.substr(line_end + 1) : block;
 }
 
-plan::PlanHost gather() {
+plan::PlanHost gather(const WardenOptions& options) {
   plan::PlanHost host;
   host.cpus = allowed_cpus();
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   host.open_files_max = files.rlim_max;
   host.cpuinfo_block = first_cpuinfo_block();
-  host.zone_path = kZonePath;
+  host.zone_path = zone_base(options) + kZoneDirectory;
   return host;
 }
 
@@ -88,14 +100,33 @@ Status write_ledger(const WardenOptions& options, const isolation::CgroupTree& c
   boost::json::array prefixes;
   for (const std::string& root : cgroups.directories()) prefixes.emplace_back(root);
   ledger["cgroup_prefixes"] = std::move(prefixes);
-  ledger["uid_range"] = {range.first, range.count};
-  ledger["server_uid"] = options.server_uid;
+  ledger["uid_range"] = {range.on_host, range.count};
+  // The ids of a user's subordinate range follow each other on the host as well.
+  ledger["server_uid"] = options.server_uid + (range.on_host - range.first);
   ledger["server_pid"] = server;
   ledger["warden_pid"] = ::getpid();
   ledger["anchor_pid"] = zone.anchor_pid();
   ledger["launcher_pid"] = TRY(pid_of(zone.launcher_pidfd()));
   return sys::write_file_atomic(options.state_dir + "/instance.json",
                                 boost::json::serialize(ledger) + "\n", 0644);
+}
+
+constexpr std::array<const char*, 3> kLimitNames{"memory", "processes", "cpus"};
+
+std::uint16_t unheld(const isolation::CgroupTree& tree) {
+  std::uint16_t bits = 0;
+  for (std::size_t i = 0; i < kLimitNames.size(); ++i) {
+    if (!isolation::holds(tree, kLimitNames[i])) bits |= static_cast<std::uint16_t>(1U << i);
+  }
+  return bits;
+}
+
+std::vector<std::string> limit_names(std::uint16_t bits) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kLimitNames.size(); ++i) {
+    if ((bits >> i & 1U) != 0) names.emplace_back(kLimitNames[i]);
+  }
+  return names;
 }
 
 void tell_start(int socket, const StartReport& report) {
@@ -131,8 +162,9 @@ Result<Cgroups> open_cgroups(const WardenOptions& options, pid_t server) {
   tree_options.instance = options.instance;
   tree_options.swap_bytes = swap_bytes();
   tree_options.own_processes = {server, ::getpid()};
+  tree_options.waived = options.waived;
   groups.tree = TRY(isolation::open_cgroup_tree(*groups.kernel, layout, tree_options));
-  TRY(isolation::refuse_unenforced(groups.tree->unenforced()));
+  TRY(isolation::refuse_unenforced(groups.tree->refused()));
   constexpr int kRoundsMax = 500;
   for (int round = 0; round < kRoundsMax; ++round) {
     if (TRY(groups.tree->sweep("")) == 0) return groups;
@@ -147,28 +179,41 @@ Result<Cgroups> open_cgroups(const WardenOptions& options, pid_t server) {
 // Everything in order: what fails here is told to whoever typed the command.
 Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& log) {
   const SystemClock clock;
-  const plan::PlanHost host = gather();
-  const plan::Plan plan = TRY(plan::make_plan(options.spec, host));
+  const plan::PlanHost host = gather(options);
   TRY(failpoint(options, Step::uid_range));
-  const UidRange range = TRY(take_uid_range());
+  const UidRange range = TRY(options.rootless ? take_subordinate_range() : take_uid_range());
+  if (range.slots + 2 * options.slots_max > range.count) {
+    return fail(ErrorCode::config, Step::uid_range,
+                "runs.max and pool.ceiling ask for more sandboxes than there are user ids");
+  }
   TRY(failpoint(options, Step::cgroup_root));
   const Cgroups cgroups = TRY(open_cgroups(options, server));
+  plan::PlanSpec wanted = options.spec;
+  wanted.processes_by_rlimit = !isolation::holds(*cgroups.tree, "processes");
+  const plan::Plan plan = TRY(plan::make_plan(wanted, host));
   ZoneSpec spec;
   spec.path = host.zone_path;
   spec.image_path = options.image_path;
   spec.image_is_file = options.image_is_file;
   spec.first_id = range.first;
   spec.id_count = range.count;
+  spec.rootless = options.rootless;
   spec.fail_step = options.fail_step;
   spec.guest_program = embedded(hutch_guest_start, hutch_guest_end);
   spec.sitecustomize = embedded(hutch_sitecustomize_start, hutch_sitecustomize_end);
   TRY(isolation::private_mount_namespace());
+  if (options.rootless) {
+    TRY(isolation::mount_tmpfs(zone_base(options), "size=64k,nr_inodes=8,mode=0755"));
+  }
   TRY(sys::make_directories(spec.path, 0755));
   TRY(Zone::mount_template(spec, plan));
   Zone zone = TRY(Zone::start(spec, plan));
   TRY(write_ledger(options, *cgroups.tree, range, zone, server));
-  tell_start(socket.get(), StartReport{});
-  Warden warden({options, plan, host, *cgroups.tree, zone, std::move(socket), clock, log});
+  StartReport ready;
+  ready.unheld = unheld(*cgroups.tree);
+  tell_start(socket.get(), ready);
+  Warden warden(
+      {options, plan, host, *cgroups.tree, zone, range.slots, std::move(socket), clock, log});
   const int status = warden.run();
   ignore_error(cgroups.tree->remove());  // what is left is swept by the next start
   // The server may not write to its own directory any more, and a number that is left here would
@@ -222,7 +267,7 @@ Result<WardenConnection> start_warden(const WardenOptions& options) {
   const auto message =
       sys::receive_message(ours.get(), std::as_writable_bytes(std::span(&report, 1)));
   if (message && message->size == sizeof report && report.code == -1) {
-    return WardenConnection{std::move(ours), static_cast<pid_t>(pid)};
+    return WardenConnection{std::move(ours), static_cast<pid_t>(pid), limit_names(report.unheld)};
   }
   ours.reset();
   siginfo_t info{};

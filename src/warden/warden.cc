@@ -32,6 +32,7 @@ Warden::Warden(Parts parts)
       host_(parts.host),
       cgroups_(parts.cgroups),
       zone_(parts.zone),
+      first_slot_id_(parts.first_slot_id),
       launcher_(parts.zone.launcher_socket()),
       server_(std::move(parts.server)),
       clock_(parts.clock),

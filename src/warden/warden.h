@@ -47,6 +47,7 @@ class Warden {
     const plan::PlanHost& host;
     isolation::CgroupTree& cgroups;
     Zone& zone;
+    std::uint32_t first_slot_id;  // of the zone: UidRange::slots
     Fd server;
     const Clock& clock;
     Log& log;
@@ -117,6 +118,7 @@ class Warden {
   const plan::PlanHost& host_;
   isolation::CgroupTree& cgroups_;
   Zone& zone_;
+  const std::uint32_t first_slot_id_;
   LauncherLink launcher_;
   Fd server_;
   const Clock& clock_;

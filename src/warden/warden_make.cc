@@ -15,7 +15,6 @@
 namespace hutch::warden {
 namespace {
 
-constexpr std::uint32_t kFirstSlotId = 10'000;  // ids of the zone below are its own
 constexpr std::chrono::seconds kCourierPatience{30};
 // What a courier that reads files may need: one whole file, and every name.
 constexpr std::uint64_t kCourierMemoryBytes = 64_MiB;
@@ -48,7 +47,7 @@ bool Warden::fails_here([[maybe_unused]] Step step) const {
 plan::LaunchRequest Warden::launch_request(const Sandbox& sandbox, plan::LaunchKind kind) const {
   plan::LaunchRequest request;
   request.kind = kind;
-  request.init_id = kFirstSlotId + 2 * sandbox.slot;
+  request.init_id = first_slot_id_ + 2 * sandbox.slot;
   request.program_id = request.init_id + 1;
   request.fail_step = options_.fail_step;
   for (const std::uint32_t cpu : plan::slot_cpus(host_, plan_.cpus_shown, sandbox.slot)) {

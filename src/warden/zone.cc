@@ -70,10 +70,14 @@ constexpr unsigned kMemoryMajor = 1;
 constexpr Device kDevices[] = {
     {"null", 3}, {"zero", 5}, {"full", 7}, {"random", 8}, {"urandom", 9}};
 
-Status fill_devices(const std::string& dev) {
+Status fill_devices(const std::string& dev, bool rootless) {
   TRY(isolation::mount_tmpfs(dev, "size=64k,nr_inodes=32,mode=0755"));
   for (const Device& device : kDevices) {
-    TRY(isolation::make_device(dev + "/" + device.name, kMemoryMajor, device.minor));
+    const std::string path = dev + "/" + device.name;
+    // A user namespace may not make nodes, wherever it is root.
+    TRY(rootless ? isolation::bind_device(std::string("/dev/") + device.name, path, kMemoryMajor,
+                                          device.minor)
+                 : isolation::make_device(path, kMemoryMajor, device.minor));
   }
   const std::pair<const char*, const char*> links[] = {{"/proc/self/fd", "/fd"},
                                                        {"/proc/self/fd/0", "/stdin"},
@@ -128,7 +132,7 @@ Status Zone::mount_template(const ZoneSpec& spec, const plan::Plan& plan) {
   }
   TRY(fill_extras(spec.path + "/E", spec, plan));
   TRY(failpoint(spec, Step::zone_devices));
-  TRY(fill_devices(root + "/dev"));
+  TRY(fill_devices(root + "/dev", spec.rootless));
   const std::string guest = root + plan::kGuestDirectory;
   TRY(isolation::bind_mount(spec.path + "/E/hutch", guest));
   TRY(isolation::restrict_mount(guest, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));

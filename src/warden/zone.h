@@ -16,16 +16,24 @@
 
 namespace hutch::warden {
 
-// The ids that belong to one running instance, and to nobody else on this host.
+// The ids that belong to one running instance, and to nobody else on this host; numbers as the
+// warden's own user namespace has them.
 struct UidRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
-  Fd lock;  // held for as long as any process may use the ids
+  // Slot N has the two ids `slots + 2 * N` and the one after it, counted from `first`.
+  std::uint32_t slots = 0;
+  std::uint32_t on_host = 0;  // what `first` is for the host
+  Fd lock;                    // held for as long as any process may use the ids
 };
 
 // Takes the lowest range that no other instance holds. Ranges of 65,536 ids from 0x70010000 up,
 // above everything that distributions hand out; refuses one that /etc/passwd or /etc/subuid names.
 Result<UidRange> take_uid_range();
+
+// The same for an ordinary user: 15 blocks of 4,096 of the user's subordinate ids, so that as many
+// instances can run side by side.
+Result<UidRange> take_subordinate_range();
 
 struct ZoneSpec {
   std::string path;  // a directory of the host to mount the template at; every user may enter it
@@ -33,6 +41,7 @@ struct ZoneSpec {
   bool image_is_file = true;
   std::uint32_t first_id = 0;
   std::uint32_t id_count = 0;
+  bool rootless = false;           // device nodes cannot be made: the host's are bound
   std::string_view guest_program;  // the static program
   std::string_view sitecustomize;  // what a warm interpreter starts with
   Step fail_step = Step::none;     // failpoint; only builds with HUTCH_TESTING look at it

@@ -1,0 +1,28 @@
+// The ids that an ordinary user may give to processes of a user namespace: /etc/subuid and
+// /etc/subgid (subuid(5), subgid(5)). Pure.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace hutch::plan {
+
+struct IdRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+
+  friend bool operator==(const IdRange&, const IdRange&) = default;
+};
+
+// The lines "name:first:count" that name this user, by name or by number, in their order. Lines
+// that are not understood are left out, as newuidmap(1) leaves them out.
+std::vector<IdRange> parse_subordinate_ids(std::string_view text, std::string_view user, uid_t uid);
+
+// The first `count` ids of the first range that has so many; newuidmap(1) wants them in one piece.
+std::optional<IdRange> enough_ids(const std::vector<IdRange>& ranges, std::uint32_t count);
+
+}  // namespace hutch::plan

@@ -19,6 +19,7 @@
 #include "cli/shutdown.h"
 #include "cli/signals.h"
 #include "cli/state_lock.h"
+#include "cli/state_version.h"
 #include "cli/user_namespace.h"
 #include "cli/version.h"
 #include "cli/wiring.h"
@@ -70,6 +71,7 @@ Result<int> serve_until_stopped(const config::Config& config) {
   if (native && ordinary) TRY(cli::enter_user_namespace());
   const cli::User user = TRY(cli::find_server_user(config.server.user, native && ordinary));
   cli::StateLock lock = TRY(cli::StateLock::take(config.state_dir));
+  TRY(cli::record_state_version(config.state_dir));
   cli::Backing backing = TRY(cli::Backing::start(config, user, lock, log));
 
   boost::asio::io_context io(1);

@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/exit_code.h"
 #include "cli/image.h"
+#include "cli/man.h"
 #include "cli/output.h"
 #include "cli/serve.h"
 #include "cli/version.h"
@@ -74,6 +75,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   add_docs_command(app, exit_code);
   add_version_command(app, exit_code);
   add_help_command(app, exit_code);
+  add_man_command(app, exit_code);  // describes all the others
   app.footer(kFooter);  // last: commands take over the footer that is there when they are added
   // CLI11 reports everything, --help included, by throwing; nothing of that leaves this function.
   try {

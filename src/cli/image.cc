@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "cli/exit_code.h"
+#include "cli/state_version.h"
 #include "config/state_dir.h"
 #include "image/build.h"
 #include "image/store.h"
@@ -132,6 +133,9 @@ image::Packing packing_of(std::string_view word) {
 }
 
 int build(const Words& words) {
+  if (const Status usable = record_state_version(words.absolute_state_dir()); !usable) {
+    return report(usable.error());
+  }
   const Interrupts interrupts;
   const SystemClock clock;
   Progress progress(clock);
@@ -222,7 +226,10 @@ void add_image_commands(CLI::App& app, int& exit_code) {
     CLI::App* command = image->add_subcommand(name, about);
     command->add_option("--state-dir", words->state_dir, "Where images live")
         ->capture_default_str();
-    command->callback([words, run, &exit_code] { exit_code = run(*words); });
+    command->callback([words, run, &exit_code] {
+      const Status usable = check_state_version(words->absolute_state_dir());
+      exit_code = usable ? run(*words) : report(usable.error());
+    });
     return command;
   };
   CLI::App* build_verb =

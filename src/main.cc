@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <memory>
+#include <utility>
 
 #include "api/crusoe/metrics.h"
 #include "api/crusoe/routes.h"
@@ -16,10 +17,10 @@
 #include "cli/privileges.h"
 #include "cli/process_setup.h"
 #include "cli/run_log.h"
+#include "cli/server_life.h"
 #include "cli/shutdown.h"
 #include "cli/signals.h"
 #include "cli/state_lock.h"
-#include "cli/state_version.h"
 #include "cli/user_namespace.h"
 #include "cli/version.h"
 #include "cli/wiring.h"
@@ -58,9 +59,11 @@ Status listen(http::Server& server, std::string_view flag) {
   return status;
 }
 
-// Serves until a signal or a failure says stop; the exit code.
-Result<int> serve_until_stopped(const config::Config& config) {
-  TRY(cli::set_process_up());
+// Serves until a signal, a failure or the end of its only connection says stop; the exit code.
+Result<int> serve_until_stopped(cli::ServerLife life) {
+  TRY(cli::set_process_up(life.connection));
+  const config::Config& config = life.config;
+  const bool listens = life.listens();
   const SystemClock clock;
   SystemRandom random;
   Log log(clock, {});
@@ -70,9 +73,8 @@ Result<int> serve_until_stopped(const config::Config& config) {
   const bool ordinary = cli::is_ordinary_user();
   if (native && ordinary) TRY(cli::enter_user_namespace());
   const cli::User user = TRY(cli::find_server_user(config.server.user, native && ordinary));
-  cli::StateLock lock = TRY(cli::StateLock::take(config.state_dir));
-  TRY(cli::record_state_version(config.state_dir));
-  cli::Backing backing = TRY(cli::Backing::start(config, user, lock, log));
+  cli::StateLock lock = TRY(cli::take_state(life));
+  cli::Backing backing = TRY(cli::Backing::start(life, user, lock, log));
 
   boost::asio::io_context io(1);
   const auto engine = backing.make_engine(io, clock);
@@ -90,8 +92,12 @@ Result<int> serve_until_stopped(const config::Config& config) {
                                                  .draining = [&] { return shutdown.begun(); }}));
   http::Server outside(io, clock, random, TRY(listener(config.public_door, "public", metrics, log)),
                        crusoe::public_routes());
-  TRY(listen(internal, "--internal"));
-  TRY(listen(outside, "--public"));
+  if (listens) {
+    TRY(listen(internal, "--internal"));
+    TRY(listen(outside, "--public"));
+  } else {
+    TRY(internal.adopt(std::move(life.connection), [&] { shutdown.stop_now(); }));
+  }
 
   TRY(lock.write_pid("server", ::getpid()));
   if (native) TRY(lock.write_pid("warden", backing.warden()->pid()));
@@ -114,6 +120,7 @@ Result<int> serve_until_stopped(const config::Config& config) {
     if (!filled && config.testing.fail_step.empty()) return shutdown.fail(lost);
     log.info("ready", "runs are taken", {{"internal", internal.url()}, {"public", outside.url()}});
     // Who closed standard output does not want to know.
+    if (!listens) return;
     cli::print_data(fmt::format("hutch ready internal={} public={}{}\n", internal.url(),
                                 outside.url(), cli::kTestingMark));
   });
@@ -122,8 +129,8 @@ Result<int> serve_until_stopped(const config::Config& config) {
   return shutdown.exit_code();
 }
 
-int serve(const config::Config& config) {
-  const Result<int> exit_code = serve_until_stopped(config);
+int serve(cli::ServerLife life) {
+  const Result<int> exit_code = serve_until_stopped(std::move(life));
   return exit_code ? *exit_code : cli::report(exit_code.error());
 }
 

@@ -15,11 +15,12 @@ constexpr const char* kSystemStateDir = "/var/lib/hutch";
 
 // Only the host's root can mount an image file: for others it is unpacked once, also one that the
 // host's administrator has built.
-Result<image::Image> open_image(const config::Config& config, const User& server, Log& log) {
-  auto image = image::open_image(config.state_dir, config.image);
+Result<image::Image> open_image(const ServerLife& life, const User& server, Log& log) {
+  const config::Config& config = life.config;
+  auto image = image::open_image(life.images_dir, config.image);
   if (!server.subordinate || (image && !image->is_erofs)) return image;
   image::UnpackOptions options{
-      .from_state_dir = config.state_dir, .to_state_dir = config.state_dir, .name = config.image};
+      .from_state_dir = life.images_dir, .to_state_dir = life.images_dir, .name = config.image};
   if (!image) {
     if (!image::open_image(kSystemStateDir, config.image)) return image;
     options.from_state_dir = kSystemStateDir;
@@ -30,12 +31,13 @@ Result<image::Image> open_image(const config::Config& config, const User& server
 
 }  // namespace
 
-Result<Backing> Backing::start(const config::Config& config, const User& server,
+Result<Backing> Backing::start(const ServerLife& life, const User& server,
                                const StateLock& /*lock*/, Log& log) {
+  const config::Config& config = life.config;
   Backing backing;
   backing.options_.limits = config.limits;
   if (config.engine == "fake") return backing;
-  const image::Image image = TRY(open_image(config, server, log));
+  const image::Image image = TRY(open_image(life, server, log));
   const warden::WardenOptions options = warden_options(config, image, server);
   warden::WardenConnection connection = TRY(warden::start_warden(options));
   backing.waived_ = std::move(connection.waived);

@@ -12,9 +12,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "cli/privileges.h"
+#include "cli/server_life.h"
 #include "cli/state_lock.h"
 #include "cli/warden_process.h"
-#include "config/config.h"
 #include "engine/native_engine.h"
 
 namespace hutch::cli {
@@ -23,8 +23,8 @@ class Backing {
  public:
   // Opens the image and starts the warden. `lock` is the state directory's: the warden holds it
   // too, until nothing of it is left. Errors: no_image, or what start_warden() failed as.
-  static Result<Backing> start(const config::Config& config, const User& server,
-                               const StateLock& lock, Log& log);
+  static Result<Backing> start(const ServerLife& life, const User& server, const StateLock& lock,
+                               Log& log);
 
   // Once. Everything must outlive the engine; this object, too: it then waits for the warden.
   std::unique_ptr<engine::Engine> make_engine(boost::asio::io_context& io, const Clock& clock);

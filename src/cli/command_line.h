@@ -2,13 +2,13 @@
 // command has a file of its own; this one only lists them.
 #pragma once
 
-#include "config/config.h"
+#include "cli/server_life.h"
 
 namespace hutch::cli {
 
 // Builds the server's objects, serves until it is told to stop, and gives the exit code. main.cc
 // has it, because only main.cc may know every room.
-using Serve = int (*)(const config::Config& config);
+using Serve = int (*)(ServerLife life);
 
 // Runs what the arguments say and gives the exit code. Data goes to standard output; errors are one
 // line on standard error that starts with "hutch: ".

@@ -17,7 +17,7 @@ constexpr rlim_t kDescriptorsWanted = 65'536;
 
 }  // namespace
 
-Status set_process_up() {
+Status set_process_up(const Fd& kept) {
   ::umask(S_IWGRP | S_IWOTH);
   // Before the first line of the log, which nobody may be reading.
   std::signal(SIGPIPE, SIG_IGN);
@@ -28,7 +28,9 @@ Status set_process_up() {
     Fd filler = TRY(sys::open("/dev/null", O_RDWR));
     static_cast<void>(filler.release());
   }
-  ::close_range(3, ~0U, 0);
+  const unsigned after = kept ? static_cast<unsigned>(kept.get()) + 1 : 3;
+  if (after > 4) ::close_range(3, after - 2, 0);
+  ::close_range(after, ~0U, 0);
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kDescriptorsWanted) {
     files.rlim_cur = std::min(files.rlim_max, kDescriptorsWanted);

@@ -26,7 +26,7 @@ void add_serve_command(CLI::App& app, Serve serve, int& exit_code) {
       std::string(exit_code_help()));
   command->callback([flags, serve, &exit_code] {
     const Result<config::Config> config = load_config(*flags);
-    exit_code = config ? serve(*config) : report(config.error());
+    exit_code = config ? serve({.config = *config}) : report(config.error());
   });
 }
 

@@ -29,6 +29,8 @@ class Shutdown {
 
   // First call: as above. Second: runs in flight are ended. Further ones change nothing.
   void stop();
+  // Both at once.
+  void stop_now() { stop(), stop(); }
   // The server cannot go on: the same, without waiting for runs, and with this exit code.
   void fail(int exit_code);
 

@@ -55,6 +55,8 @@ pid_t read_pid(const std::string& path) {
   return pid;
 }
 
+std::string lock_path(const std::string& directory) { return directory + "/server.lock"; }
+
 bool try_lock(const Fd& lock) { return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }
 
 bool lock_in_time(const Fd& lock) {
@@ -82,26 +84,35 @@ Status write_number(const std::string& directory, const std::string& path, pid_t
 
 }  // namespace
 
-Result<StateLock> StateLock::take(const std::string& directory) {
+Result<Fd> StateLock::open_lock(const std::string& directory) {
   if (const Status made = sys::make_directories(directory, 0755); !made) {
     return refuse(directory, made.error());
   }
   TRY(check_owner(directory));
-  const std::string path = directory + "/server.lock";
   // Nothing that stays open can be written to: whoever takes the server over must not be able to
   // name another process to those who read these files.
-  Result<Fd> opened = sys::open(path, O_RDONLY | O_CREAT | O_NOFOLLOW, 0644);
+  Result<Fd> opened = sys::open(lock_path(directory), O_RDONLY | O_CREAT | O_NOFOLLOW, 0644);
   if (!opened) return refuse(directory, opened.error());
-  Fd lock = std::move(*opened);
+  return std::move(*opened);
+}
 
+Result<StateLock> StateLock::take(const std::string& directory) {
+  Fd lock = TRY(open_lock(directory));
   if (!try_lock(lock)) {
     // The text in the lock is the server's pid. When that one was killed, its warden holds the
     // lock until it has taken everything down, which it does by itself.
-    const pid_t taker = read_pid(path);
+    const pid_t taker = read_pid(lock_path(directory));
     if (is_running(taker) || !lock_in_time(lock)) return in_use(directory, taker);
   }
-  TRY(write_number(directory, path, ::getpid()));
+  TRY(write_number(directory, lock_path(directory), ::getpid()));
   return StateLock(directory, std::move(lock));
+}
+
+Result<std::optional<StateLock>> StateLock::take_if_free(const std::string& directory) {
+  Fd lock = TRY(open_lock(directory));
+  if (!try_lock(lock)) return std::optional<StateLock>();
+  TRY(write_number(directory, lock_path(directory), ::getpid()));
+  return std::optional<StateLock>(StateLock(directory, std::move(lock)));
 }
 
 Status StateLock::write_pid(const std::string& name, pid_t pid) {

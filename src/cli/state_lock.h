@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ class StateLock {
   // but whose warden is still tidying up is waited for, 10 s at most. Error: always state_in_use,
   // for a directory that is in use (naming the pid), not writable, or open to other users.
   static Result<StateLock> take(const std::string& directory);
+  // The same, except that a lock which somebody holds is no error and not waited for: nothing.
+  static Result<std::optional<StateLock>> take_if_free(const std::string& directory);
 
   StateLock(StateLock&&) = default;
   StateLock& operator=(StateLock&&) = default;
@@ -31,6 +34,7 @@ class StateLock {
  private:
   StateLock(std::string directory, Fd lock)
       : directory_(std::move(directory)), lock_(std::move(lock)) {}
+  static Result<Fd> open_lock(const std::string& directory);
 
   std::string directory_;
   Fd lock_;

@@ -84,6 +84,14 @@ TEST_F(StateLockTest, WaitsForTheWardenOfAServerThatWasKilled) {
   EXPECT_TRUE(lock) << lock.error().message;
 }
 
+TEST_F(StateLockTest, OneThatIsHeldIsNotWaitedFor) {
+  std::optional<StateLock> first = StateLock::take_if_free(directory_).value();
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(StateLock::take_if_free(directory_).value());
+  first.reset();
+  EXPECT_TRUE(StateLock::take_if_free(directory_).value());
+}
+
 TEST_F(StateLockTest, ADirectoryThatOthersCanWriteIsRefused) {
   ASSERT_TRUE(sys::make_directories(directory_, 0755));
   ASSERT_EQ(::chmod(directory_.c_str(), 0777), 0);

@@ -69,6 +69,18 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     return {};
   }
 
+  Status adopt(Fd connection, std::function<void()> ended) {
+    tcp::socket socket(acceptor_.get_executor());
+    error_code ec;
+    // The family matters to nothing that a session does with its socket.
+    socket.assign(tcp::v4(), connection.get(), ec);
+    if (ec) return fail({ErrorCode::io, Step::none, ec.value(), "cannot take a connection over"});
+    static_cast<void>(connection.release());
+    std::make_shared<Session>(std::move(socket), host_, Session::Purpose::serve)
+        ->start(std::move(ended));
+    return {};
+  }
+
   void stop_accepting() {
     error_code ignored;
     acceptor_.close(ignored);
@@ -123,7 +135,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     if (connections() >= most + kRefusingMax) return;
     const auto purpose =
         connections() < most ? Session::Purpose::serve : Session::Purpose::refuse_for_number;
-    std::make_shared<Session>(std::move(socket), host_, purpose)->start();
+    std::make_shared<Session>(std::move(socket), host_, purpose)->start({});
   }
 
   tcp::acceptor acceptor_;
@@ -140,6 +152,10 @@ Server::Server(boost::asio::io_context& io, const Clock& clock, Random& random,
 Server::~Server() { close(); }
 
 Status Server::listen() { return listener_->listen(); }
+
+Status Server::adopt(Fd socket, std::function<void()> ended) {
+  return listener_->adopt(std::move(socket), std::move(ended));
+}
 
 std::string Server::url() const {
   const auto& bound = listener_->bound();

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "http/head_scanner.h"
@@ -91,6 +92,9 @@ class Server {
   // Binds and starts to accept. Fails as address_in_use, not_permitted (a port below 1024), config
   // (an address that this host does not have), io.
   Status listen();
+  // Serves a connected stream socket of any family as if it had been accepted. `ended` is called
+  // inside the loop once, when that connection has ended. Error: io.
+  Status adopt(Fd socket, std::function<void()> ended);
   // "http://127.0.0.1:8700", with the port that was really bound. After listen().
   std::string url() const;
   std::uint16_t port() const;

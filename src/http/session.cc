@@ -124,9 +124,13 @@ Session::~Session() {
   host_->sessions.erase(this);
 }
 
-void Session::start() {
+void Session::start(std::function<void()> ended) {
   // The completion handler holds the session for as long as the coroutine runs.
-  auto hold = [self = shared_from_this()](const std::exception_ptr&) {};
+  auto hold = [self = shared_from_this(),
+               ended = std::move(ended)](const std::exception_ptr&) mutable {
+    self.reset();
+    if (ended) ended();
+  };
   boost::asio::co_spawn(socket_.get_executor(), run(), std::move(hold));
 }
 

@@ -42,8 +42,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(boost::asio::ip::tcp::socket socket, std::shared_ptr<SessionHost> host, Purpose purpose);
   ~Session();
 
-  // Runs until the connection ends; keeps the session alive until then.
-  void start();
+  // Runs until the connection ends; keeps the session alive until then, and then calls `ended`,
+  // which may be empty.
+  void start(std::function<void()> ended);
   // Ends it if it waits for the next request.
   void drain();
   void close();

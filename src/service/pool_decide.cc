@@ -156,8 +156,10 @@ void refill(Scene& scene) {
   // While creating fails, one attempt at a time: several would only fail together.
   const std::uint32_t parallel =
       state.failures_in_a_row > 0 ? 1 : scene.options.creates_parallel_max;
+  // A pool that keeps none makes one when somebody waits for it.
+  const std::size_t goal = std::max<std::size_t>(scene.options.target, state.line.empty() ? 0 : 1);
   const auto wanted = [&] {
-    return state.warm.size() + state.creating < scene.options.target &&
+    return state.warm.size() + state.creating < goal &&
            state.warm.size() + state.creating < scene.options.ceiling && state.creating < parallel;
   };
   if (wanted() && scene.facts.now < state.create_not_before) {

@@ -30,7 +30,7 @@
 namespace hutch::service {
 
 struct PoolOptions {
-  std::uint32_t target = 3;
+  std::uint32_t target = 3;   // 0: one is made when a request waits, and none beforehand
   std::uint32_t ceiling = 3;  // at least target
   std::uint32_t runs_max = 32;
   std::uint32_t line_max = 1024;  // more requests than that in the line are refused at once

@@ -55,6 +55,18 @@ TEST_F(PoolDecide, FillsWithBoundedParallelism) {
   EXPECT_EQ(state_.created_total, 3U);
 }
 
+TEST_F(PoolDecide, APoolWithoutATargetMakesOneForWhoWaits) {
+  options_.target = 0;
+  options_.ceiling = 1;
+  EXPECT_EQ(count<StartCreate>(send(Started{})), 0);
+  EXPECT_EQ(count<StartCreate>(send(Arrived{WaiterId{1}})), 1);
+  EXPECT_EQ(count<StartCreate>(send(Tick{})), 0);
+  const auto ready = send(SandboxReady{SandboxHandle{1}});
+  EXPECT_EQ(only<HandOut>(ready).waiter.id, WaiterId{1});
+  EXPECT_EQ(count<StartCreate>(ready), 0);
+  EXPECT_EQ(count<StartCreate>(send(RunEnded{})), 0);
+}
+
 TEST_F(PoolDecide, HandsOutTheOldestAndReplacesIt) {
   fill();
   const auto decision = send(Arrived{WaiterId{1}});

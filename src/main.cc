@@ -69,7 +69,7 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
   Log log(clock, {});
   const bool native = config.engine == "native";
 
-  if (native && !cli::is_ordinary_user()) TRY(cli::admit_host(config, log));
+  if (native) TRY(cli::admit_host(config, log));
   const bool ordinary = cli::is_ordinary_user();
   if (native && ordinary) TRY(cli::enter_user_namespace());
   const cli::User user = TRY(cli::find_server_user(config.server.user, native && ordinary));

@@ -50,7 +50,7 @@ void write_strings(json::Writer& out, std::string_view key,
 }
 
 void write_findings(json::Writer& out, const std::vector<plan::Finding>& findings) {
-  out.key("fit").boolean(refuse_host(findings).has_value());
+  out.key("fit").boolean(plan::refuse_failed(findings).has_value());
   out.key("findings").begin_array();
   for (const plan::Finding& finding : findings) {
     out.begin_object();
@@ -128,7 +128,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
       return;
     }
     const Examination examination = examine(*config);
-    const Status fit = refuse_host(examination.findings);
+    const Status fit = plan::refuse_failed(examination.findings);
     const int printed =
         print_data(*wants_json ? as_json(examination) + "\n" : as_text(examination));
     exit_code = fit ? printed : static_cast<int>(exit_code_for(fit.error().code));

@@ -16,8 +16,4 @@ std::vector<plan::Finding> check_host(const config::Config& config);
 // What a start does with the host: cautions go to the log, failures are refused.
 Status admit_host(const config::Config& config, Log& log);
 
-// As plan::refuse_failed(), but who is not root is told only that: most of the rest follows from
-// it.
-Status refuse_host(const std::vector<plan::Finding>& findings);
-
 }  // namespace hutch::cli

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,5 +25,13 @@ std::vector<IdRange> parse_subordinate_ids(std::string_view text, std::string_vi
 
 // The first `count` ids of the first range that has so many; newuidmap(1) wants them in one piece.
 std::optional<IdRange> enough_ids(const std::vector<IdRange>& ranges, std::uint32_t count);
+
+// Who else has an id of that range, by the texts of /etc/passwd and /etc/subuid: "the account bob",
+// or the owner of a line; empty when nobody has. `user` itself does not count.
+std::string find_clash(const IdRange& range, std::string_view user, std::string_view passwd,
+                       std::string_view subordinate);
+
+// The lowest start, from 100,000 up, of `count` ids that no line of any of the texts gives away.
+std::uint32_t find_free_start(const std::vector<std::string>& texts, std::uint32_t count);
 
 }  // namespace hutch::plan

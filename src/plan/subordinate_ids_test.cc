@@ -26,5 +26,21 @@ TEST(SubordinateIds, HaveToBeInOnePiece) {
 
 TEST(SubordinateIds, NeverHoldTheHostsRoot) { EXPECT_FALSE(enough_ids({{0, 65536}}, 65536)); }
 
+TEST(SubordinateIds, ThatSomebodyElseHasAreNamed) {
+  const std::string passwd = "root:x:0:0::/:\nbob::100500:5::/:\nbroken\nann:x:1000:1000::/:\n";
+  EXPECT_EQ(find_clash({100'000, 65'536}, "ann", passwd, ""), "the account bob");
+  EXPECT_EQ(find_clash({0, 1000}, "ann", passwd, ""), "") << "root is in nobody's range";
+  EXPECT_EQ(find_clash({200'000, 65'536}, "ann", passwd, "ann:200000:65536\neve:265535:1\n"),
+            "eve");
+  EXPECT_EQ(find_clash({200'000, 65'536}, "ann", passwd, "ann:200000:65536\neve:265536:1\n"), "");
+  EXPECT_EQ(find_clash({4'294'900'000, 67'296}, "ann", "", "eve:4294960000:67296\n"), "eve");
+}
+
+TEST(SubordinateIds, GoBehindTheOnesThatAreGivenAway) {
+  EXPECT_EQ(find_free_start({"", ""}, 65'536), 100'000U);
+  EXPECT_EQ(find_free_start({"bob:165536:65536\n", "ann:100000:65536\n"}, 65'536), 231'072U);
+  EXPECT_EQ(find_free_start({"bob:90000:20000\neve:400000:1\n"}, 65'536), 110'000U);
+}
+
 }  // namespace
 }  // namespace hutch::plan

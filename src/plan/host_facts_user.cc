@@ -1,0 +1,123 @@
+// What is read about the user who asks: identity, limits, ids to give away, and the tools for that.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "plan/host_read.h"
+
+namespace hutch::plan {
+namespace {
+
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+// The ranges that the warden takes for a server of root; see warden/uid_range.cc.
+constexpr IdRange kServerRange{0x7001'0000, 65'536};
+constexpr std::uint32_t kServerRanges = 256;
+
+std::uint64_t to_number(std::string_view text, std::uint64_t fallback) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc{} ? number : fallback;
+}
+
+// A line of /proc/self/limits: "Max open files            1024                 4096        files".
+std::uint64_t resource_limit(std::string_view text, std::string_view name, std::size_t column) {
+  const std::vector<std::string> words = split(line_of(text, name), " ");
+  return words.size() > column ? to_number(words[column], kUnlimited) : 0;
+}
+
+// Lines of "inside outside count": how many ids there are, and whether they are all of the host's.
+std::uint64_t mapped_ids(const std::string& text, bool* is_whole) {
+  std::uint64_t count = 0;
+  for (const std::string& line : split(text, "\n")) {
+    const std::vector<std::string> words = split(line, " \t");
+    if (words.size() != 3) continue;
+    count += to_number(words[2], 0);
+    *is_whole = *is_whole || (words[0] == "0" && words[1] == "0" && words[2] == "4294967295");
+  }
+  return count;
+}
+
+// The name of `uid`, by the file first: a made-up host has nothing else.
+std::string name_of(const std::string& root, std::uint32_t uid) {
+  for (const std::string& line : split(text_of(root + "/etc/passwd"), "\n")) {
+    const std::vector<std::string> fields = fields_of(line);
+    if (fields.size() > 2 && fields[2] == std::to_string(uid)) return fields[0];
+  }
+  if (root.empty()) {
+    if (const passwd* entry = ::getpwuid(uid); entry != nullptr) return entry->pw_name;
+  }
+  return std::to_string(uid);
+}
+
+void read_subordinate_ids(const std::string& root, UserFacts& user) {
+  const std::string uids = text_of(root + "/etc/subuid");
+  const std::string gids = text_of(root + "/etc/subgid");
+  user.subordinate_uids = parse_subordinate_ids(uids, user.name, user.uid);
+  user.subordinate_gids = parse_subordinate_ids(gids, user.name, user.uid);
+  user.subordinate_ids_free = find_free_start({uids, gids}, kSubordinateIds);
+  const std::string_view source = line_of(text_of(root + "/etc/nsswitch.conf"), "subid:");
+  user.subordinate_ids_elsewhere = !source.empty() && source != "files";
+  const std::string passwd = text_of(root + "/etc/passwd");
+  for (const IdRange& range : user.subordinate_uids) {
+    if (user.subordinate_ids_clash.empty()) {
+      user.subordinate_ids_clash = find_clash(range, user.name, passwd, uids);
+    }
+  }
+  user.newuidmap = find_tool(root, "newuidmap");
+  user.newgidmap = find_tool(root, "newgidmap");
+}
+
+}  // namespace
+
+UserFacts read_user(const std::string& root) {
+  UserFacts user;
+  const std::string status = text_of(root + "/proc/self/status");
+  // Real, effective, saved, file system: the second is what counts.
+  const std::vector<std::string> ids = split(line_of(status, "Uid:"), "\t \n");
+  if (ids.size() > 1) user.uid = static_cast<std::uint32_t>(to_number(ids[1], 0));
+  user.is_root = ids.size() > 1 && ids[1] == "0";
+  user.name = name_of(root, user.uid);
+  const std::string_view caps = line_of(status, "CapEff:");
+  std::from_chars(caps.data(), caps.data() + caps.size(), user.capabilities, 16);
+  user.no_new_privs = line_of(status, "NoNewPrivs:") == "1";
+  user.is_filtered = line_of(status, "Seccomp:") == "2";
+  user.apparmor_label = text_of(root + "/proc/self/attr/apparmor/current");
+  bool is_whole = false;
+  const std::string map = text_of(root + "/proc/self/uid_map");
+  user.mapped_uids = mapped_ids(map, &is_whole);
+  user.mapped_gids = mapped_ids(text_of(root + "/proc/self/gid_map"), &is_whole);
+  user.in_user_namespace = !map.empty() && !is_whole;
+  const std::string limits = text_of(root + "/proc/self/limits");
+  user.processes_max = resource_limit(limits, "Max processes", 0);
+  user.open_files_max = resource_limit(limits, "Max open files", 1);
+  read_subordinate_ids(root, user);
+  return user;
+}
+
+UserFacts read_named_user(const std::string& root, const std::string& name) {
+  UserFacts user;
+  user.name = name;
+  for (const std::string& line : split(text_of(root + "/etc/passwd"), "\n")) {
+    const std::vector<std::string> fields = fields_of(line);
+    if (fields.size() < 3 || fields[0] != name) continue;
+    user.uid = static_cast<std::uint32_t>(to_number(fields[2], 0));
+  }
+  read_subordinate_ids(root, user);
+  return user;
+}
+
+std::uint32_t count_free_uid_ranges(const std::string& root) {
+  const std::string passwd = text_of(root + "/etc/passwd");
+  const std::string subordinate = text_of(root + "/etc/subuid");
+  std::uint32_t count = 0;
+  for (std::uint32_t number = 0; number < kServerRanges; ++number) {
+    const IdRange range{kServerRange.first + number * kServerRange.count, kServerRange.count};
+    if (find_clash(range, "", passwd, subordinate).empty()) ++count;
+  }
+  return count;
+}
+
+}  // namespace hutch::plan

@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/privileges.h"
 #include "cli/process_setup.h"
+#include "cli/reload.h"
 #include "cli/run_log.h"
 #include "cli/server_life.h"
 #include "cli/shutdown.h"
@@ -66,7 +67,7 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
   const bool listens = life.listens();
   const SystemClock clock;
   SystemRandom random;
-  Log log(clock, {});
+  Log log(clock, {.level = log_level_named(config.log.level)});
   const bool native = config.engine == "native";
 
   if (native) TRY(cli::admit_host(config, log));
@@ -112,7 +113,15 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
   const auto reap = [&] {
     if (native) backing.warden()->reap();
   };
-  const cli::Signals signals(io, log, {.stop = [&] { shutdown.stop(); }, .child_ended = reap});
+  cli::Reload reload(config, log,
+                     {.pool = [&](const auto& options) { shots.set_pool(options); },
+                      .internal_hosts = [&](const auto& names) { internal.set_hosts(names); },
+                      .public_hosts = [&](const auto& names) { outside.set_hosts(names); }});
+  const cli::Signals signals(io, log,
+                             {.stop = [&] { shutdown.stop(); },
+                              .child_ended = reap,
+                              // One run is no reason to read anything again.
+                              .reload = [&] { listens ? reload.run() : void(); }});
   Status filled;
   shots.start([&](Status status) {
     filled = std::move(status);

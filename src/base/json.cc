@@ -1,10 +1,13 @@
 #include "base/json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/value_stack.hpp>
 #include <charconv>
+#include <cmath>
 #include <exception>
 #include <string>
 #include <vector>
@@ -231,6 +234,12 @@ Writer& Writer::integer(std::int64_t number) {
 Writer& Writer::unsigned_integer(std::uint64_t number) {
   separate();
   append_number(out_, number);
+  return *this;
+}
+
+Writer& Writer::number(double number) {
+  separate();
+  out_ += std::isfinite(number) ? fmt::format("{}", number) : "null";
   return *this;
 }
 

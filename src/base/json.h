@@ -38,6 +38,8 @@ class Writer {
   Writer& base64(std::string_view bytes);
   Writer& integer(std::int64_t number);
   Writer& unsigned_integer(std::uint64_t number);
+  Writer& number(
+      double number);  // the shortest digits that give it back; null where it is not finite
   Writer& boolean(bool value);
 
   // Room for this many bytes in all, where the caller knows that much will come.

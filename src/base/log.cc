@@ -197,12 +197,20 @@ class DescriptorSink final : public spdlog::sinks::base_sink<spdlog::details::nu
 
 }  // namespace
 
+LogLevel log_level_named(std::string_view name) {
+  if (name == "debug") return LogLevel::debug;
+  if (name == "warn") return LogLevel::warn;
+  if (name == "error") return LogLevel::error;
+  return LogLevel::info;
+}
+
 class Log::Writer {
  public:
   explicit Writer(const LogOptions& options)
       : logger_("hutch", std::make_shared<DescriptorSink>(options.fd)) {
     logger_.set_level(level_of(options.level));
   }
+  void set_level(LogLevel level) { logger_.set_level(level_of(level)); }
   bool wants(LogLevel level) const { return logger_.should_log(level_of(level)); }
   void write(std::int64_t wall_ms, LogLevel level, const Buffer& payload) {
     logger_.log(spdlog::log_clock::time_point(std::chrono::milliseconds(wall_ms)),
@@ -220,6 +228,8 @@ Log::Log(const Clock& clock, LogOptions options)
       writer_(std::make_unique<Writer>(options)) {}
 
 Log::~Log() = default;
+
+void Log::set_level(LogLevel level) { writer_->set_level(level); }
 
 void Log::speak_as(std::string process) { process_ = std::move(process); }
 

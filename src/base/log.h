@@ -22,6 +22,8 @@
 namespace hutch {
 
 enum class LogLevel { debug, info, warn, error };
+// "debug", "info", "warn", "error"; info for every other word.
+LogLevel log_level_named(std::string_view name);
 
 // A further key of a line. Keys are the caller's constants, in snake_case with the unit at the end;
 // values may be any bytes. Lives only as long as the call it is an argument of.
@@ -73,6 +75,8 @@ class Log {
   void error(std::string_view event, std::string_view message, Fields fields = {},
              Where where = Where::current());
 
+  // From the next line on.
+  void set_level(LogLevel level);
   // What a forked process calls first, so that its lines carry its own name.
   void speak_as(std::string process);
 

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/config.h"
 #include "cli/docs.h"
 #include "cli/doctor.h"
 #include "cli/exit_code.h"
@@ -72,6 +73,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   add_serve_command(app, serve, exit_code);
   add_image_commands(app, exit_code);
   add_doctor_command(app, exit_code);
+  add_config_command(app, exit_code);
   add_docs_command(app, exit_code);
   add_version_command(app, exit_code);
   add_help_command(app, exit_code);

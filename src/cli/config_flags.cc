@@ -4,6 +4,14 @@
 
 namespace hutch::cli {
 
+std::string absolute_path(const std::string& path) {
+  std::error_code unknown;
+  const auto absolute = std::filesystem::absolute(path, unknown);
+  std::string text = unknown ? path : absolute.lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
 std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command) {
   auto flags = std::make_shared<ConfigFlags>();
   command
@@ -11,7 +19,8 @@ std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command) {
                   "Images, lock and pid files [/var/lib/hutch as root]")
       ->option_text("DIR");
   command
-      .add_option("--config", flags->config_file, "A TOML file; `hutch docs config` has its keys")
+      .add_option("--config", flags->config_file,
+                  "A TOML file instead of the default one; see `hutch docs config`")
       ->option_text("FILE");
   command
       .add_option("--set", flags->settings, "One setting; may be given again; wins over the file")
@@ -20,18 +29,34 @@ std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command) {
   return flags;
 }
 
+void add_listener_flags(CLI::App& command, ConfigFlags& flags) {
+  command
+      .add_option("--internal", flags.internal,
+                  "Where runs are served; loopback only, port 0 for any [127.0.0.1:8700]")
+      ->option_text("ADDR:PORT");
+  command
+      .add_option("--public", flags.outside,
+                  "The listener for callers with keys; answers 404 [127.0.0.1:8080]")
+      ->option_text("ADDR:PORT");
+}
+
+config::Sources config_sources(const ConfigFlags& flags) {
+  config::Sources sources{.file = flags.config_file,
+                          .settings = flags.settings,
+                          .default_files = config::default_files()};
+  const auto add = [&](const char* name, const char* key, const std::string& value) {
+    if (!value.empty()) sources.flags.push_back({name, std::string(key) + "=" + value});
+  };
+  add("--internal", "internal.listen", flags.internal);
+  add("--public", "public.listen", flags.outside);
+  add("--state-dir", "state_dir", flags.state_dir.empty() ? "" : absolute_path(flags.state_dir));
+  // A reload reads the file again, wherever the process is by then.
+  if (!sources.file.empty()) sources.file = absolute_path(sources.file);
+  return sources;
+}
+
 Result<config::Config> load_config(const ConfigFlags& flags) {
-  config::Sources sources{.file = flags.config_file, .settings = flags.settings};
-  if (!flags.internal.empty()) sources.settings.push_back("internal.listen=" + flags.internal);
-  if (!flags.outside.empty()) sources.settings.push_back("public.listen=" + flags.outside);
-  if (!flags.state_dir.empty()) {
-    std::error_code unknown;
-    const auto absolute = std::filesystem::absolute(flags.state_dir, unknown);
-    std::string path = absolute.lexically_normal().string();
-    while (path.size() > 1 && path.back() == '/') path.pop_back();
-    sources.settings.push_back("state_dir=" + path);
-  }
-  return config::load(sources);
+  return config::load(config_sources(flags));
 }
 
 }  // namespace hutch::cli

@@ -22,6 +22,15 @@ struct ConfigFlags {
 // Adds --state-dir, --config and --set.
 std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command);
 
+// Adds --internal and --public. The flags must live as long as the command.
+void add_listener_flags(CLI::App& command, ConfigFlags& flags);
+
+// Without "." and "..", and without a slash at the end.
+std::string absolute_path(const std::string& path);
+
+// What the flags name, and where no file is named the default ones.
+config::Sources config_sources(const ConfigFlags& flags);
+
 // Flags win over --set, and that wins over the file.
 Result<config::Config> load_config(const ConfigFlags& flags);
 

@@ -40,6 +40,9 @@ void Signals::handle(int number) {
     case SIGTERM:
     case SIGINT: calls_.stop(); return;
     case SIGCHLD: calls_.child_ended(); return;
+    case SIGHUP:
+      if (calls_.reload) return calls_.reload();
+      [[fallthrough]];
     default: log_.info("signal_ignored", "this signal has no meaning here", {{"signal", number}});
   }
 }

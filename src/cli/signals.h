@@ -15,10 +15,11 @@ class Signals {
   struct Calls {
     std::function<void()> stop;         // SIGTERM or SIGINT, each time
     std::function<void()> child_ended;  // SIGCHLD
+    std::function<void()> reload;       // SIGHUP; where it is empty, the signal does nothing
   };
 
-  // Takes the signals over. From here on SIGHUP, SIGUSR1, SIGUSR2 and SIGPIPE do nothing; the first
-  // three are logged. Call it after the warden was forked, which must not inherit this.
+  // Takes the signals over. From here on SIGUSR1, SIGUSR2 and SIGPIPE do nothing; the first two are
+  // logged. Call it after the warden was forked, which must not inherit this.
   Signals(boost::asio::io_context& io, Log& log, Calls calls);
   // The process is on its way out with its exit code: no signal changes that any more.
   ~Signals();

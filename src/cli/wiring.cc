@@ -10,6 +10,9 @@ namespace {
 
 // Sandboxes that are being taken down, or would not go, hold their slot beside the ones in use.
 constexpr std::uint32_t kSlotsBeside = 32;
+// Slots for the most runs and warm sandboxes that settings can ask for: a reload may raise them,
+// and the warden is told only once.
+constexpr std::uint32_t kSlots = 256 + 64 + kSlotsBeside;
 
 std::array<std::uint8_t, 32> bytes_of(const std::string& digest) {
   std::array<std::uint8_t, 32> bytes{};
@@ -53,10 +56,11 @@ warden::WardenOptions warden_options(const config::Config& config, const image::
           .image_path = image.path,
           .image_is_file = image.is_erofs,
           .image_digest = bytes_of(image.digest),
-          .slots_max = config.runs.max + config.pool.ceiling + kSlotsBeside,
+          .slots_max = kSlots,
           .server_uid = server.uid,
           .rootless = server.subordinate,
           .waived = config.waive,
+          .log_level = log_level_named(config.log.level),
           .fail_step = step_named(config.testing.fail_step)};
 }
 
@@ -68,15 +72,18 @@ engine::NativeEngineOptions engine_options(const config::Config& config,
   return options;
 }
 
+service::PoolOptions pool_options(const config::Config& config) {
+  return {.target = config.pool.target,
+          .ceiling = config.pool.ceiling,
+          .runs_max = config.runs.max,
+          .line_max = config.pool.line_max,
+          .creates_parallel_max = config.pool.parallel_creates,
+          .wait = std::chrono::milliseconds(config.pool.wait_ms),
+          .run_memory_bytes = config.limits.memory_bytes};
+}
+
 service::ShotsOptions shots_options(const config::Config& config) {
-  service::PoolOptions pool{.target = config.pool.target,
-                            .ceiling = config.pool.ceiling,
-                            .runs_max = config.runs.max,
-                            .line_max = config.pool.line_max,
-                            .creates_parallel_max = config.pool.parallel_creates,
-                            .wait = std::chrono::milliseconds(config.pool.wait_ms),
-                            .run_memory_bytes = config.limits.memory_bytes};
-  return {.pool = pool};
+  return {.pool = pool_options(config)};
 }
 
 }  // namespace hutch::cli

@@ -17,6 +17,7 @@ warden::WardenOptions warden_options(const config::Config& config, const image::
 
 engine::NativeEngineOptions engine_options(const config::Config& config, const image::Image& image);
 
+service::PoolOptions pool_options(const config::Config& config);
 service::ShotsOptions shots_options(const config::Config& config);
 
 }  // namespace hutch::cli

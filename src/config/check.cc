@@ -112,6 +112,14 @@ Status check_image(const std::string& image) {
                   image));
 }
 
+Status check_level(const std::string& level) {
+  for (const char* known : {"debug", "info", "warn", "error"}) {
+    if (level == known) return {};
+  }
+  return wrong(fmt::format(
+      "log.level must be \"debug\", \"info\", \"warn\" or \"error\", and is \"{}\"", level));
+}
+
 Status check_step(const std::string& name) {
   if (name.empty()) return {};
   for (std::uint16_t i = 1; i < static_cast<std::uint16_t>(Step::count_); ++i) {
@@ -172,6 +180,7 @@ Status check(const Config& config) {
   }
   TRY(check_engine(config.engine));
   TRY(check_image(config.image));
+  TRY(check_level(config.log.level));
   TRY(check_step(config.testing.fail_step));
   if (config.server.user == "root" || config.server.user == "0") {
     return wrong("server.user must not be root: name an unprivileged user, or leave it out");

@@ -43,9 +43,31 @@ struct Server {
   std::string user;
 };
 
+struct Logging {
+  // The least level that is logged: "debug", "info", "warn" or "error".
+  std::string level = "info";
+};
+
 struct Testing {
   // Name of a step (base/step.h) that fails whenever it comes. Only builds for tests have the key.
   std::string fail_step;
+};
+
+// Where the settings come from; later ones win: defaults, file, settings and flags in their order.
+// Made by the process that starts: another user has other defaults, and a server is another user
+// after its start.
+struct Sources {
+  std::string file;                   // path of a TOML file, at most 1 MiB; empty for none
+  std::vector<std::string> settings;  // "key=value", as --set takes them
+  struct Flag {
+    std::string name;     // "--internal"
+    std::string setting;  // "internal.listen=127.0.0.1:8700"
+  };
+  std::vector<Flag> flags;
+  // Where no file is named, the first of these that exists. It must belong to root or to this user,
+  // and nobody else may write to it: who can, would decide as whom and how a server runs.
+  std::vector<std::string> default_files;
+  DefaultPlace state_dir = default_state_place();
 };
 
 struct Config {
@@ -61,18 +83,43 @@ struct Config {
   // Limits ("memory", "processes", "cpus") that may go unheld where this host cannot hold them.
   std::vector<std::string> waive;
   Server server;
+  Logging log;
   Testing testing;
-};
-
-// Where the settings come from; later ones win: defaults, file, settings in their order.
-struct Sources {
-  std::string file;                   // path of a TOML file, at most 1 MiB; empty for none
-  std::vector<std::string> settings;  // "key=value", as --set takes them
+  Sources sources;  // what load() was given; a reload reads the same again
 };
 
 // Reads and checks all of it. Errors have code `config` and name the place (file:line:column or the
 // setting), the key, the limit and the remedy.
 Result<Config> load(const Sources& sources);
+
+// Where one value came from.
+struct Origin {
+  enum class Kind { standard, environment, file, setting, flag, follows };
+  Kind kind = Kind::standard;
+  // The variable, "FILE:LINE", nothing for a setting, the flag's name, the key that it follows.
+  std::string place;
+};
+// "default", "environment HOME", "/etc/hutch/config.toml:3", "--set", "--internal", "follows KEY".
+std::string origin_text(const Origin& origin);
+
+struct Loaded {
+  Config config;
+  std::string file;             // that was read; empty for none
+  std::vector<Origin> origins;  // in the order of fields()
+};
+Result<Loaded> load_with_origins(const Sources& sources);
+
+// A setting whose value differs between two configurations.
+struct Difference {
+  std::string key;
+  std::string was;
+  std::string now;
+  bool live = false;  // whether a server that runs can take it over
+};
+std::vector<Difference> differences(const Config& was, const Config& now);
+
+// `running` with the values of `read` for every setting that a server that runs can take over.
+Config take_over_live(const Config& running, const Config& read);
 
 // The rules that concern more than one setting, or the meaning of one. load() has applied them.
 Status check(const Config& config);

@@ -54,13 +54,13 @@ const std::array kFields{
           "Further host names that the `Host` and `Origin` of a request may carry. The bound "
           "address, `localhost`, `127.0.0.1` and `[::1]` are always allowed. Danger: a web page "
           "under such a name can run code here.",
-          ""},
+          "", Change::live},
     Field{"public.listen", Kind::text, in<&Config::public_door, &Listener::listen>, 0, 0,
           "The listener for callers with a key. This version has no keys: it answers 404 to "
           "everything, and the address must be loopback.",
           ""},
     Field{"public.hosts", Kind::list, in<&Config::public_door, &Listener::hosts>, 0, 0,
-          "As `internal.hosts`, for the public listener.", ""},
+          "As `internal.hosts`, for the public listener.", "", Change::live},
     Field{"limits.memory_bytes", Kind::size, in<&Config::limits, &L::memory_bytes>, 64 * kMiB, kTiB,
           "Memory of one sandbox, files in its working directory and `/dev/shm` included. Swap is "
           "never used. A run starts only while this fits beside a tenth of the host's memory.",
@@ -92,25 +92,31 @@ const std::array kFields{
     Field{"limits.files_count", Kind::count, in<&Config::limits, &L::files_count>, 1, 10'000,
           "How many files come back from a run, and how many omitted ones are named.", ""},
     Field{"pool.target", Kind::count, in<&Config::pool, &Pool::target>, 1, 64,
-          "Warm sandboxes to keep ready. Each holds an interpreter with its libraries loaded.", ""},
+          "Warm sandboxes to keep ready. Each holds an interpreter with its libraries loaded.", "",
+          Change::live},
     Field{"pool.ceiling", Kind::count, in<&Config::pool, &Pool::ceiling>, 1, 64,
           "The most warm sandboxes under load. Must equal `pool.target`: the pool does not grow. "
           "Where only one of the two is set, the other follows it.",
-          ""},
+          "", Change::live},
     Field{"pool.wait_ms", Kind::duration, in<&Config::pool, &Pool::wait_ms>, 1, 300'000,
-          "How long a run waits for a warm sandbox and for memory before it gets 503.", ""},
+          "How long a run waits for a warm sandbox and for memory before it gets 503.", "",
+          Change::live},
     Field{"pool.parallel_creates", Kind::count, in<&Config::pool, &Pool::parallel_creates>, 1, 16,
-          "Sandboxes that are being made at the same time.", ""},
+          "Sandboxes that are being made at the same time.", "", Change::live},
     Field{"pool.line_max", Kind::count, in<&Config::pool, &Pool::line_max>, 1, 100'000,
-          "Runs that may wait; one more gets 503 at once.", ""},
+          "Runs that may wait; one more gets 503 at once.", "", Change::live},
     Field{"runs.max", Kind::count, in<&Config::runs, &Runs::max>, 1, 256,
-          "Runs at the same time, as far as memory lets them.", ""},
+          "Runs at the same time, as far as memory lets them.", "", Change::live},
     Field{"execute.body_bytes_max", Kind::size, in<&Config::execute, &Execute::body_bytes_max>,
           kKiB, 256 * kMiB, "The largest request body of a run; a larger one gets 413.", ""},
     Field{"server.user", Kind::text, in<&Config::server, &Server::user>, 0, 0,
           "The unprivileged user, by name or number, that the server becomes once everything is "
           "open. Never root.",
           "the user `hutch` where there is one, else the number 1900000000"},
+    Field{"log.level", Kind::text, in<&Config::log, &Logging::level>, 0, 0,
+          "The least level that the log has: `debug`, `info`, `warn` or `error`. With `warn`, "
+          "requests are not logged. The warden keeps the level of its start.",
+          "", Change::live},
 #ifdef HUTCH_TESTING
     Field{"testing.fail_step", Kind::text, in<&Config::testing, &Testing::fail_step>, 0, 0, "", ""},
 #endif
@@ -247,6 +253,22 @@ Status assign(const Field& field, const Value& value, Config& config) {
   if (list == nullptr) return wrong_kind(field, value);
   std::get<std::vector<std::string>& (*)(Config&)>(field.slot)(config) = *list;
   return {};
+}
+
+Value value_in(const Field& field, const Config& config) {
+  // The slots hand out references to what they are given; this copy is what they may refer into.
+  Config copy = config;
+  return std::visit(
+      [&](const auto slot) -> Value {
+        const auto& value = slot(copy);
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_integral_v<T>) {
+          return static_cast<std::int64_t>(value);
+        } else {
+          return value;
+        }
+      },
+      field.slot);
 }
 
 std::string show(const Field& field, const Config& config) {

@@ -21,6 +21,8 @@ enum class Kind {
   list,      // an array of strings; with --set, separated by commas
 };
 
+enum class Change { restart, live };
+
 // Where in a Config the value lives.
 using Slot =
     std::variant<std::uint64_t& (*)(Config&), std::uint32_t& (*)(Config&), double& (*)(Config&),
@@ -34,6 +36,9 @@ struct Field {
   double max = 0;
   std::string_view doc;            // sentences for docs/config.md; empty: not in there
   std::string_view default_words;  // instead of the default, where that depends on the host
+  // Live: a server that runs takes a new value over at SIGHUP. Only what the unprivileged half
+  // holds can be: the warden keeps what root has told it at the start.
+  Change change = Change::restart;
 };
 
 // In the order of docs/config.md: the rows of one group (the part before the dot) stand together.
@@ -52,5 +57,8 @@ Status assign(const Field& field, const Value& value, Config& config);
 
 // The field's value as people write it; "" and "[]" for nothing.
 std::string show(const Field& field, const Config& config);
+
+// The field's value as it is: sizes and durations are integers.
+Value value_in(const Field& field, const Config& config);
 
 }  // namespace hutch::config

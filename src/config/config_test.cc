@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -94,6 +95,63 @@ TEST_F(ConfigTest, SettingsWinOverTheFileAndLaterOnesOverEarlierOnes) {
   EXPECT_EQ(config.limits.processes, 70U);
 }
 
+std::string origin(const Loaded& loaded, std::string_view key) {
+  const std::size_t at = static_cast<std::size_t>(find_field(key) - fields().data());
+  return origin_text(loaded.origins.at(at));
+}
+
+TEST_F(ConfigTest, EachValueTellsWhereItComesFrom) {
+  std::ofstream(file_) << "[limits]\nprocesses = 50\ncpus = 2\n[pool]\ntarget = 4\n";
+  const Loaded loaded = load_with_origins({.file = file_,
+                                           .settings = {"limits.cpus=3"},
+                                           .flags = {{"--internal", "internal.listen=[::1]:0"}},
+                                           .state_dir = {"/here/hutch", "XDG_STATE_HOME"}})
+                            .value();
+  EXPECT_EQ(loaded.file, file_);
+  EXPECT_EQ(origin(loaded, "limits.processes"), file_ + ":2");
+  EXPECT_EQ(origin(loaded, "limits.cpus"), "--set");
+  EXPECT_EQ(origin(loaded, "internal.listen"), "--internal");
+  EXPECT_EQ(origin(loaded, "pool.ceiling"), "follows pool.target");
+  EXPECT_EQ(origin(loaded, "state_dir"), "environment XDG_STATE_HOME");
+  EXPECT_EQ(loaded.config.state_dir, "/here/hutch");
+  EXPECT_EQ(origin(loaded, "runs.max"), "default");
+}
+
+TEST_F(ConfigTest, TheFirstDefaultFileThatExistsIsReadUnlessOneIsNamed) {
+  std::ofstream(file_) << "image = \"second\"\n";
+  const std::vector<std::string> places{"/nonexistent/hutch.toml", file_, "/nonexistent/more"};
+  EXPECT_EQ(load({.default_files = places})->image, "second");
+  EXPECT_EQ(load({.file = "/dev/null", .default_files = places})->image, "python");
+}
+
+TEST_F(ConfigTest, AFileThatNobodyNamedAndOthersCanWriteIsRefused) {
+  std::ofstream(file_) << "image = \"second\"\n";
+  ::chmod(file_.c_str(), 0664);
+  EXPECT_THAT(load({.default_files = {file_}}).error().message, HasSubstr("chmod go-w " + file_));
+  EXPECT_TRUE(load({.file = file_}));
+  ::chmod(file_.c_str(), 0644);
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown(file_.c_str(), 1234, 1234), 0);
+  EXPECT_THAT(load({.default_files = {file_}}).error().message, HasSubstr("belongs to uid 1234"));
+}
+
+TEST_F(ConfigTest, AReloadTakesOverWhatIsLiveAndNamesTheRest) {
+  const Config was = load({}).value();
+  const Config now = with({"pool.target=5", "limits.cpus=2", "log.level=debug"}).value();
+  std::vector<std::string> live;
+  std::vector<std::string> rest;
+  for (const Difference& one : differences(was, now)) {
+    (one.live ? live : rest).push_back(one.key + " " + one.was + " " + one.now);
+  }
+  EXPECT_THAT(live,
+              ElementsAre("pool.target 3 5", "pool.ceiling 3 5", R"(log.level "info" "debug")"));
+  EXPECT_THAT(rest, ElementsAre("limits.cpus 1 2"));
+  const Config merged = take_over_live(was, now);
+  EXPECT_EQ(merged.pool.target, 5U);
+  EXPECT_EQ(merged.limits.cpus, 1.0);
+  EXPECT_TRUE(differences(merged, take_over_live(merged, now)).empty());
+}
+
 TEST_F(ConfigTest, SettingsTakeWhatTheFileTakes) {
   const Config config = with({"limits.memory_bytes=768MiB", "limits.cpus=2",
                               "internal.hosts=a.example,b.example", "public.hosts="})
@@ -147,7 +205,7 @@ TEST_F(ConfigTest, BrokenTomlNamesLineAndColumn) {
 TEST_F(ConfigTest, AFileThatIsNotThereIsNamed) {
   const Result<Config> result = load({.file = "/nonexistent/hutch.toml"});
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message,
+  EXPECT_EQ(describe(result.error()),
             "cannot open /nonexistent/hutch.toml: No such file or directory");
 }
 
@@ -186,6 +244,7 @@ TEST_F(ConfigTest, TextsAreChecked) {
   EXPECT_THAT(refused({"image=../x"}), HasSubstr("image must be a name"));
   EXPECT_THAT(refused({"image="}), HasSubstr("image must be a name"));
   EXPECT_THAT(refused({"state_dir=relative"}), HasSubstr("absolute path"));
+  EXPECT_THAT(refused({"log.level=loud"}), HasSubstr("log.level must be \"debug\", \"info\""));
   EXPECT_THAT(refused({"server.user=root"}), HasSubstr("must not be root"));
   EXPECT_THAT(refused({"internal.hosts=http://x"}), HasSubstr("without scheme and port"));
 }

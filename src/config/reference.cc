@@ -33,11 +33,24 @@ constexpr std::string_view kIntroduction = R"(# Settings
 `hutch docs config` prints this page; it is generated from the table in
 `src/config/config_table.cc`.
 
-The server reads settings in this order, and later ones win: the defaults below, the TOML file named
-by `--config FILE`, each `--set key=value` in turn, and the flags `--internal`, `--public` and
-`--state-dir`. There is no file that is read without being named. A key that is not in this list, a
-value of another type and a value out of range stop the start with exit code 64 and a line that says
-where it stands (file, line and column) and what is allowed.
+The server reads settings in this order, and later ones win: the defaults below, one TOML file,
+each `--set key=value` in turn, and the flags `--internal`, `--public` and `--state-dir`. The file
+is the one named by `--config FILE`; where none is named, the first of these that exists:
+`/etc/hutch/config.toml` (read by root only), then `$XDG_CONFIG_HOME/hutch/server.toml`, which is
+`~/.config/hutch/server.toml` unless the variable says otherwise. A file that nobody named must
+belong to root or to the user who starts Hutch, and nobody else may be able to write to it.
+`--config /dev/null` reads none.
+
+A key that is not in this list, a value of another type and a value out of range stop the start
+with exit code 64 and a line that says where it stands (file, line and column) and what is allowed.
+`hutch config` prints what all of that comes to, and where each value comes from; it takes the same
+flags as `hutch serve`. `hutch config KEY` prints one value.
+
+At SIGHUP a running server reads the same file again. What is marked "at SIGHUP" below then changes
+at once, for runs that come from then on; of the rest, what differs is named in the log with `needs
+a restart`. A file that cannot be read or makes no sense changes nothing, and the log says why. The
+server reads it as the unprivileged user that it has become, so that user must be able to: keep the
+file readable for all (it holds no secrets), in a directory that all can enter.
 
 A size is an integer of bytes, or a string with a unit: `"512MiB"` (B, KiB, MiB, GiB, TiB). With
 `--set`, strings are written without quotes, and the items of an array are separated by commas.
@@ -64,14 +77,17 @@ std::string reference_markdown() {
     const std::string_view now = dot == std::string_view::npos ? "" : field.key.substr(0, dot);
     if (now != group) {
       text += now.empty() ? "\n## At the top of the file\n" : fmt::format("\n## [{}]\n", now);
-      text += "\n| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n";
+      text +=
+          "\n| key | type | default | range | changes | meaning |\n| --- | --- | --- | --- | --- | "
+          "--- |\n";
       group = now;
     }
     const std::string value = field.default_words.empty()
                                   ? fmt::format("`{}`", show(field, defaults))
                                   : std::string(field.default_words);
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.key, kind_name(field.kind), value,
-                        range(field), field.doc);
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", field.key, kind_name(field.kind),
+                        value, range(field),
+                        field.change == Change::live ? "at SIGHUP" : "at a start", field.doc);
   }
   return text;
 }

@@ -18,20 +18,32 @@ std::string absolute_from(const char* variable) {
   return path;
 }
 
-std::string home_directory() {
-  if (std::string home = absolute_from("HOME"); !home.empty()) return home;
+DefaultPlace home_directory() {
+  if (std::string home = absolute_from("HOME"); !home.empty()) return {home, "HOME"};
   const passwd* entry = ::getpwuid(::geteuid());
-  return entry != nullptr && entry->pw_dir[0] == '/' ? entry->pw_dir : "/tmp";
+  return {entry != nullptr && entry->pw_dir[0] == '/' ? entry->pw_dir : "/tmp", ""};
 }
 
 }  // namespace
 
-std::string default_state_dir() {
-  if (::geteuid() == 0) return "/var/lib/hutch";
+DefaultPlace default_state_place() {
+  if (::geteuid() == 0) return {"/var/lib/hutch", ""};
   if (const std::string base = absolute_from("XDG_STATE_HOME"); !base.empty()) {
-    return base + "/hutch";
+    return {base + "/hutch", "XDG_STATE_HOME"};
   }
-  return home_directory() + "/.local/state/hutch";
+  DefaultPlace home = home_directory();
+  return {home.path + "/.local/state/hutch", home.variable};
+}
+
+std::string default_state_dir() { return default_state_place().path; }
+
+std::vector<std::string> default_files() {
+  std::vector<std::string> files;
+  if (::geteuid() == 0) files.emplace_back("/etc/hutch/config.toml");
+  const std::string base = absolute_from("XDG_CONFIG_HOME");
+  files.push_back((base.empty() ? home_directory().path + "/.config" : base) +
+                  "/hutch/server.toml");
+  return files;
 }
 
 }  // namespace hutch::config

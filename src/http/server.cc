@@ -81,6 +81,11 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     return {};
   }
 
+  void set_hosts(const std::vector<std::string>& hosts) {
+    host_->options.hosts = hosts;
+    host_->host_rule = HostRule(host_->options.address.host, hosts);
+  }
+
   void stop_accepting() {
     error_code ignored;
     acceptor_.close(ignored);
@@ -165,6 +170,7 @@ std::string Server::url() const {
 }
 
 std::uint16_t Server::port() const { return listener_->bound().port(); }
+void Server::set_hosts(const std::vector<std::string>& hosts) { listener_->set_hosts(hosts); }
 void Server::drain() { listener_->drain(); }
 void Server::stop_accepting() { listener_->stop_accepting(); }
 void Server::close() { listener_->close(); }

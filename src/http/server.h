@@ -99,6 +99,9 @@ class Server {
   std::string url() const;
   std::uint16_t port() const;
 
+  // Replaces ServerOptions::hosts, for requests whose head comes from now on.
+  void set_hosts(const std::vector<std::string>& hosts);
+
   // Closes connections that wait for their next request, and every other one after its answer. New
   // connections are still accepted, so that their requests get the 503 of a service that drains.
   void drain();

@@ -151,15 +151,27 @@ void hand_out(Scene& scene) {
   }
 }
 
+// How many are to be warm or on the way. A pool that keeps none makes one when somebody waits.
+std::size_t goal(const Scene& scene) {
+  return std::max<std::size_t>(scene.options.target, scene.state.line.empty() ? 0 : 1);
+}
+
+// More than the goal are warm only when the target has become smaller. The youngest go.
+void give_surplus_up(Scene& scene) {
+  auto& warm = scene.state.warm;
+  while (warm.size() > goal(scene)) {
+    scene.act(Discard{warm.back()});
+    warm.pop_back();
+  }
+}
+
 void refill(Scene& scene) {
   PoolState& state = scene.state;
   // While creating fails, one attempt at a time: several would only fail together.
   const std::uint32_t parallel =
       state.failures_in_a_row > 0 ? 1 : scene.options.creates_parallel_max;
-  // A pool that keeps none makes one when somebody waits for it.
-  const std::size_t goal = std::max<std::size_t>(scene.options.target, state.line.empty() ? 0 : 1);
   const auto wanted = [&] {
-    return state.warm.size() + state.creating < goal &&
+    return state.warm.size() + state.creating < goal(scene) &&
            state.warm.size() + state.creating < scene.options.ceiling && state.creating < parallel;
   };
   if (wanted() && scene.facts.now < state.create_not_before) {
@@ -188,6 +200,7 @@ PoolDecision decide(PoolState& state, const PoolOptions& options, const PoolFact
   refuse_the_late(scene);
   if (state.phase == PoolPhase::serving) {
     hand_out(scene);
+    give_surplus_up(scene);
     refill(scene);
   }
   if (!state.line.empty()) scene.wake_by(state.line.front().since + options.wait);

@@ -159,6 +159,30 @@ TEST_F(PoolDecide, OneEventDoesNotPromiseTheSameMemoryTwice) {
   EXPECT_EQ(count<HandOut>(send(Tick{})), 1);
 }
 
+TEST_F(PoolDecide, ASmallerTargetGivesTheYoungestUp) {
+  fill();
+  options_.target = options_.ceiling = 1;
+  const auto decision = send(Tick{});
+  EXPECT_EQ(count<Discard>(decision), 2);
+  EXPECT_EQ(count<StartCreate>(decision), 0);
+  ASSERT_EQ(state_.warm.size(), 1U);
+  EXPECT_EQ(state_.warm.front(), SandboxHandle{1});
+}
+
+TEST_F(PoolDecide, ALargerTargetIsFilled) {
+  fill();
+  options_.target = options_.ceiling = 5;
+  EXPECT_EQ(count<StartCreate>(send(Tick{})), 2);
+}
+
+TEST_F(PoolDecide, ASandboxThatCameTooLateForASmallerTargetIsGivenUp) {
+  send(Started{});
+  send(SandboxReady{SandboxHandle{1}});
+  options_.target = options_.ceiling = 1;
+  EXPECT_EQ(only<Discard>(send(SandboxReady{SandboxHandle{2}})).sandbox, SandboxHandle{2});
+  EXPECT_EQ(state_.created_total, 2U);
+}
+
 TEST(MemoryFits, CountsEveryRunAtItsLimitBesideTheReserve) {
   PoolOptions options;
   options.run_memory_bytes = 1000;

@@ -93,6 +93,11 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
     happen(Started{});
   }
 
+  void set_pool(const PoolOptions& options) {
+    options_.pool = options;
+    happen(Tick{});
+  }
+
   void stop() {
     tick_.cancel();
     drain_timer_.cancel();
@@ -349,6 +354,8 @@ boost::asio::awaitable<Result<ShotAnswer>> Shots::run(model::ShotSpec spec,
       (request->handed_out - request->arrived) / std::chrono::microseconds(1));
   co_return ShotAnswer{core->new_sandbox_id(), std::move(request->answer->value()), waited_us};
 }
+
+void Shots::set_pool(const PoolOptions& options) { core_->set_pool(options); }
 
 PoolNumbers Shots::pool_numbers() const { return core_->numbers(); }
 ShotStats Shots::stats() const { return core_->stats(); }

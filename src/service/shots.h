@@ -116,6 +116,10 @@ class Shots {
   // engine works, nothing is draining, and creation does not keep failing over an empty pool.
   bool ready() const;
 
+  // From here on these numbers hold: too many warm sandboxes are given up, too few are made. Runs
+  // in flight go on, and runs in the line stay there whatever its new length.
+  void set_pool(const PoolOptions& options);
+
   // Refuses new runs and those in the line, lets running ones finish for at most drain_ms, ends
   // the others, gives the warm sandboxes up. `drained` is called once no run is left, never from
   // inside drain(). A second call is the same as stop_now().

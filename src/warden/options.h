@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/step.h"
 #include "plan/plan.h"
 
@@ -31,6 +32,7 @@ struct WardenOptions {
   // Limits ("memory", "processes", "cpus") that the operator does without where this host cannot
   // hold them; what it can hold is held.
   std::vector<std::string> waived;
+  LogLevel log_level = LogLevel::info;
   Step fail_step = Step::none;  // failpoint; only builds with HUTCH_TESTING look at it
 };
 

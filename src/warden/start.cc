@@ -234,7 +234,7 @@ Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& l
   // `hutch doctor`, not a reason to stop.
   ignore_error(sys::write_control("/proc/self/oom_score_adj", "-900"));
   const SystemClock clock;
-  Log log(clock, {.fd = 2, .level = LogLevel::info, .process = "warden"});
+  Log log(clock, {.fd = 2, .level = options.log_level, .process = "warden"});
   const auto status = serve(options, socket, server, log);
   if (!status) {
     const Error& error = status.error();

@@ -94,7 +94,7 @@ def test_a_second_sigterm_stops_at_once(own_daemon):
             pass
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2])
+@pytest.mark.parametrize("number", [signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2])
 def test_other_signals_do_no_harm(own_daemon, number):
     here = own_daemon()
     here.process.send_signal(number)

@@ -11,10 +11,22 @@ from harness.daemon import Daemon
 def pytest_configure(config):
     for line in (
         "control: runs an attack on the bare host, to prove that it can succeed somewhere",
+        "cgroup_limits: about limits that only control groups hold, which an ordinary user here lacks",
+        "as_root: about what only a server that root starts does",
         "failpoints: needs the binary with failpoints compiled in",
         "slow: takes more than half a minute",
     ):
         config.addinivalue_line("markers", line)
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that say so run only where root serves."""
+    if not settings.ROOTLESS:
+        return
+    for item in items:
+        for mark in ("cgroup_limits", "as_root"):
+            if item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=f"{mark}: not for an ordinary user"))
 
 
 class _Kept:

@@ -23,6 +23,7 @@
 #include "config/state_dir.h"
 #include "image/build.h"
 #include "image/store.h"
+#include "image/unpack.h"
 
 namespace hutch::cli {
 namespace {
@@ -34,6 +35,7 @@ struct Words {
   std::string state_dir = config::default_state_dir();
   std::string name;
   std::string recipe;
+  std::string from;
   std::string format = "auto";
   bool force = false;
   bool as_json = false;
@@ -207,6 +209,21 @@ int list(const Words& words) {
   return 0;
 }
 
+int unpack(const Words& words) {
+  const Interrupts interrupts;
+  const image::UnpackOptions options{
+      .from_state_dir = words.from.empty() ? words.absolute_state_dir() : words.from,
+      .to_state_dir = words.absolute_state_dir(),
+      .name = words.name,
+      .interrupt_fd = interrupts.fd()};
+  const auto unpacked =
+      image::unpack_image(options, [](std::string_view text) { say(stderr, text); });
+  if (unpacked) say(stdout, unpacked->path);
+  if (unpacked) return 0;
+  if (unpacked.error().code != ErrorCode::cancelled) return report(unpacked.error());
+  return 128 + std::max(interrupts.received(), static_cast<int>(SIGHUP));
+}
+
 int path(const Words& words) {
   const auto found = image::open_image(words.absolute_state_dir(), words.name);
   if (!found) return report(found.error());
@@ -245,6 +262,12 @@ void add_image_commands(CLI::App& app, int& exit_code) {
 
   CLI::App* list_verb = verb("ls", "List the images", list);
   list_verb->add_flag("--json", words->as_json, "Print JSON, packages included");
+
+  CLI::App* unpack_verb =
+      verb("unpack", "Make a directory of an image file, for users who cannot mount it", unpack);
+  unpack_verb->add_option("name", words->name, "Name or digest of the image")->required();
+  unpack_verb->add_option("--from", words->from, "State directory that has the image; only read")
+      ->option_text("DIR [the same]");
 
   CLI::App* path_verb = verb("path", "Print where an image is", path);
   path_verb->add_option("name", words->name, "Name or digest of the image")->required();

@@ -50,13 +50,15 @@ def connection(daemon):
 def test_it_finds(daemon, tmp_path, monkeypatch, kind):
     base = audit.settle(daemon)
     facts = daemon.facts()
+    if kind == "cgroup" and not facts.cgroup_prefixes:
+        pytest.skip("there is no control group of this daemon's")
     left, words = {
-        "process": (process(user=facts.uid_first + 7), "processes:"),
-        "marked": (process(settings.MARK), "marked processes"),
-        "cgroup": (cgroup(facts.cgroup_prefixes[0]), "cgroups:"),
-        "mount": (mount(tmp_path), "mount on the host"),
-        "connection": (connection(daemon), "server descriptors:"),
-    }[kind]
+        "process": lambda: (process(user=facts.uid_first + 7), "processes:"),
+        "marked": lambda: (process(settings.MARK), "marked processes"),
+        "cgroup": lambda: (cgroup(facts.cgroup_prefixes[0]), "cgroups:"),
+        "mount": lambda: (mount(tmp_path), "mount on the host"),
+        "connection": lambda: (connection(daemon), "server descriptors:"),
+    }[kind]()
     audit.check(daemon, base)
     monkeypatch.setattr(audit, "_SETTLE_S", 1)
     with left, pytest.raises(AssertionError, match=words):

@@ -111,6 +111,7 @@ def test_a_program_cannot_claim_a_timeout(daemon):
     assert shown["exit_code"] == 255 and shown["stderr"] == "timed out after 5s"
 
 
+@pytest.mark.cgroup_limits
 def test_memory_beyond_the_limit(daemon):
     code = (
         "print('start', flush=True)\nb = bytearray(3 * 1024**3)\n"
@@ -125,6 +126,7 @@ def test_memory_beyond_the_limit(daemon):
     assert "512 MiB" in shown["stderr"] and len(shown["stderr"].splitlines()) == 1
 
 
+@pytest.mark.cgroup_limits
 def test_memory_in_a_child_alone(daemon):
     """The program notices that its child was killed; it is the run that met the limit."""
     code = """
@@ -150,6 +152,7 @@ def test_two_hundred_megabytes_fit(daemon):
     assert daemon.execute(code)["stdout"] == "200000000\n"
 
 
+@pytest.mark.cgroup_limits
 def test_the_memory_limit_is_a_setting(own_daemon):
     here = own_daemon(sets={"limits.memory_bytes": 300 * MIB, "limits.disk_bytes": 64 * MIB})
     shown = here.execute("b = bytearray(290 * 1024**2)\nb[::4096] = b'1' * len(b[::4096])").ok()
@@ -157,6 +160,7 @@ def test_the_memory_limit_is_a_setting(own_daemon):
     assert "300 MiB" in shown["stderr"]
 
 
+@pytest.mark.cgroup_limits
 def test_too_many_processes(daemon):
     code = """
 import os, time
@@ -280,6 +284,7 @@ for fd in fds: os.close(fd)
     assert daemon.execute(code)["stdout"] == "(1024, 1024)\nToo many open files True\n"
 
 
+@pytest.mark.cgroup_limits
 def test_one_processor(daemon):
     code = """
 import os, time

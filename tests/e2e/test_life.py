@@ -8,7 +8,7 @@ import socket
 import time
 
 import pytest
-from harness import audit, host, settings
+from harness import audit, host, ordinary_user, settings
 from harness.daemon import Daemon
 from harness.waiting import wait_until
 
@@ -33,7 +33,8 @@ def no_sandbox_process(facts, seconds):
 def test_the_pid_files(daemon):
     assert int((daemon.state / "server.pid").read_text()) == daemon.pid
     warden = int((daemon.state / "warden.pid").read_text())
-    assert host.status_fields(warden)["Uid"].split()[0] == "0"
+    expected = ordinary_user.UID if settings.ROOTLESS else 0
+    assert host.status_fields(warden)["Uid"].split()[0] == str(expected)
 
 
 def test_the_server_has_no_privilege(daemon):

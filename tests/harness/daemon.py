@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import host, settings
+from harness import host, ordinary_user, settings
 from harness.client import Client
 from harness.waiting import holds_within, wait_until
 
@@ -36,14 +36,29 @@ def new_state_dir(images=True):
     state = pathlib.Path(tempfile.mkdtemp(prefix="hutch-test-"))
     state.chmod(0o755)
     if images:
-        (state / "images").symlink_to(settings.IMAGE_STATE / "images")
+        (state / "images").symlink_to(image_state() / "images")
+    if settings.ROOTLESS:
+        ordinary_user.give(state)
     return state
+
+
+def image_state():
+    """The state directory with the image for the user that the tests run as."""
+    return ordinary_user.image_state() if settings.ROOTLESS else settings.IMAGE_STATE
+
+
+def command_line(binary=None, prefix=()):
+    """How the tests' user runs the binary."""
+    binary = binary or settings.BINARY
+    if not settings.ROOTLESS:
+        return [*prefix, binary]
+    return [*ordinary_user.prefix(), *prefix, ordinary_user.copy_of(binary)]
 
 
 def run_hutch(*arguments, binary=None, timeout_s=60, **more):
     """A command of the binary that ends by itself."""
     return subprocess.run(
-        [binary or settings.BINARY, *map(str, arguments)],
+        [*command_line(binary), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout_s * settings.SLACK,
@@ -66,6 +81,9 @@ class Daemon:
         self.owns_state = state is None
         self.state = pathlib.Path(state) if state else new_state_dir()
         self.sets = dict(sets or {})
+        if settings.ROOTLESS:
+            # What no control group holds for an ordinary user of a host like the tests'.
+            self.sets.setdefault("waive", "memory,processes,cpus")
         self.arguments = list(arguments)
         self.prefix = list(prefix)  # a command that runs the binary, prlimit say
         self.environment = {**os.environ, "SBX_TEST_CANARY": settings.CANARY, **(environment or {})}
@@ -80,7 +98,8 @@ class Daemon:
 
     def spawn(self):
         """Starts the process and does not wait for it to get ready."""
-        command = [*self.prefix, self.binary, "serve", "--state-dir", str(self.state)]
+        command = command_line(self.binary, self.prefix)
+        command += ["serve", "--state-dir", str(self.state)]
         command += self.arguments or ["--internal", "127.0.0.1:0", "--public", "127.0.0.1:0"]
         for key, value in self.sets.items():
             command += ["--set", f"{key}={value}"]

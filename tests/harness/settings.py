@@ -17,6 +17,9 @@ IMAGE_STATE = pathlib.Path(
     or "/var/lib/hutch"
 )
 
+# Whether an ordinary user with subordinate ids serves, and not root.
+ROOTLESS = os.environ.get("HUTCH_TEST_ROOTLESS", "0") not in ("", "0")
+
 # Multiplies every upper bound of time: 1 on a quiet machine, more on a crowded one.
 SLACK = float(os.environ.get("HUTCH_TEST_SLACK", "1"))
 

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "cli/exit_code.h"
+#include "cli/user_namespace.h"
 #include "cli/state_version.h"
 #include "config/state_dir.h"
 #include "image/build.h"
@@ -138,6 +139,11 @@ int build(const Words& words) {
   if (const Status usable = record_state_version(words.absolute_state_dir()); !usable) {
     return report(usable.error());
   }
+  const bool ordinary = is_ordinary_user();
+  if (ordinary) {
+    // Root of a user namespace is root enough: the image's files then belong to the user.
+    if (const Status entered = enter_user_namespace(); !entered) return report(entered.error());
+  }
   const Interrupts interrupts;
   const SystemClock clock;
   Progress progress(clock);
@@ -146,7 +152,7 @@ int build(const Words& words) {
       .name = words.name,
       .places = image::places_of_this_process(words.recipe),
       .rebuild = words.force ? image::Rebuild::always : image::Rebuild::when_changed,
-      .packing = packing_of(words.format),
+      .packing = ordinary ? image::Packing::directory : packing_of(words.format),
       .interrupt_fd = interrupts.fd(),
   };
   const auto built =

@@ -1,5 +1,9 @@
 """A run that is killed for its memory says so, and an ordinary MemoryError stays ordinary."""
 
+import pytest
+
+pytestmark = pytest.mark.cgroup_limits
+
 MIB = 1 << 20
 
 

@@ -1,11 +1,18 @@
 // One request and one response as plain values. What a handler sees of HTTP, and nothing more.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace hutch::http {
+
+class BodyWriter;
+
+// Makes a body while it is sent; returns when it is whole, or the connection is gone.
+using BodyStream = std::function<boost::asio::awaitable<void>(BodyWriter&)>;
 
 struct Field {
   std::string name;
@@ -28,6 +35,9 @@ struct Response {
   std::vector<Field> fields;  // besides what the session writes itself: type, length, id, date
   // The client has left, so that there is nobody to answer: the connection is closed instead.
   bool abandoned = false;
+  // In place of `body`: called once, when the head is out. Until it returns the handler's Departure
+  // goes on telling whether the client is still there.
+  BodyStream stream;
 };
 
 // {"error":"<message>"}, the shape of every error that this server makes.

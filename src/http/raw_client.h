@@ -63,8 +63,9 @@ class RawClient {
     return true;
   }
 
-  // The next response; one without a head when the connection ended first. `Body::none` for the
-  // answer to a HEAD request and for 100 Continue.
+  // The next response, its body without its chunks; one without a head when the connection ended
+  // first. `Body::none` for the answer to a HEAD request, for 100 Continue, and to take the body
+  // with read_chunk().
   enum class Body { by_length, none };
   RawResponse read(Body body = Body::by_length) {
     RawResponse response;
@@ -75,12 +76,41 @@ class RawClient {
     response.head = input_.substr(0, end + 4);
     input_.erase(0, end + 4);
     if (body == Body::none) return response;
+    if (response.field("Transfer-Encoding") == "chunked") {
+      for (std::string chunk = read_chunk(); !chunk.empty(); chunk = read_chunk()) {
+        response.body += chunk;
+      }
+      return response;
+    }
+    if (response.field("Content-Length").empty()) {
+      while (fill()) continue;
+      response.body = std::exchange(input_, {});
+      return response;
+    }
     const std::size_t length = std::strtoul(response.field("Content-Length").c_str(), nullptr, 10);
     while (input_.size() < length && fill()) continue;
     response.body = input_.substr(0, length);
     input_.erase(0, response.body.size());
     return response;
   }
+
+  // The bytes of the next chunk; "" for the last one, and when the connection ended before it.
+  std::string read_chunk() {
+    std::size_t line = 0;
+    while ((line = input_.find("\r\n")) == std::string::npos) {
+      if (!fill()) return "";
+    }
+    const std::size_t size = std::strtoul(input_.c_str(), nullptr, 16);
+    while (input_.size() < line + 2 + size + 2) {
+      if (!fill()) return "";
+    }
+    std::string chunk = input_.substr(line + 2, size);
+    input_.erase(0, line + 2 + size + 2);
+    whole_ = size == 0;
+    return chunk;
+  }
+  // Whether the chunk that was read last said that the body is whole.
+  bool whole() const { return whole_; }
 
   // Whether the server closes without another byte.
   bool at_end() { return input_.empty() && !fill() && ended_; }
@@ -107,6 +137,7 @@ class RawClient {
   Fd fd_;
   bool connected_ = false;
   bool ended_ = false;
+  bool whole_ = false;
   std::string input_;
 };
 

@@ -39,7 +39,13 @@ std::string write_response_head(const Response& response, const ResponseHead& he
   out += "\r\n";
   append_field(out, "Date", http_date(head.wall_ms));
   append_field(out, "Content-Type", response.content_type);
-  append_field(out, "Content-Length", std::to_string(response.body.size()));
+  switch (head.framing) {
+    case Framing::length:
+      append_field(out, "Content-Length", std::to_string(response.body.size()));
+      break;
+    case Framing::chunked: append_field(out, "Transfer-Encoding", "chunked"); break;
+    case Framing::until_close: break;
+  }
   append_field(out, "X-Request-Id", head.request_id);
   for (const Field& field : response.fields) append_field(out, field.name, field.value);
   switch (head.connection) {

@@ -49,7 +49,8 @@ struct Limits {
   // A body must arrive at this many bytes a second on average, after a start of body_grace: 408.
   std::uint64_t body_bytes_per_second = 4_KiB;
   std::chrono::milliseconds body_grace{10'000};
-  // A client must take some byte of its answer at least this often. There is no limit in all.
+  // A client must take some byte of its answer at least this often, while there is one to take.
+  // There is no limit in all.
   std::chrono::milliseconds write_progress_time{30'000};
   // How long a connection that is closed after a refusal goes on throwing away what still comes,
   // so that the client reads the answer instead of a reset.
@@ -58,8 +59,8 @@ struct Limits {
   // Bodies above 64 KiB that are in memory or on the way, in all; 503 beyond. One that comes slower
   // than 1 MiB a second counts by what has come when another needs the room.
   std::uint64_t bodies_bytes_max = 256_MiB;
-  // Answers above 64 KiB that clients have not read yet, in all; beyond, the connection whose
-  // answer was begun first is closed.
+  // Answers, or what is held of one that is still being made, above 64 KiB each that clients have
+  // not read yet, in all; beyond, the connection that has been at it longest is closed.
   std::uint64_t answers_bytes_max = 256_MiB;
 };
 

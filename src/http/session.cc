@@ -263,9 +263,8 @@ awaitable<Session::Next> Session::read_body(RequestReader& reader, BodyRoom& roo
   const Head& head = reader.head();
   const Limits& limits = host_->options.limits;
   if (head.expects_continue && head.http_1_1 && head.has_body() && input_.empty()) {
-    const std::string none;
-    std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (!co_await write(std::move(go_on), none)) co_return Next::close;
+    const std::array<std::string_view, 3> go_on{"HTTP/1.1 100 Continue\r\n\r\n"};
+    if (!co_await write(go_on)) co_return Next::close;
   }
   const Nanos start = host_->clock.mono();
   for (;;) {
@@ -301,9 +300,13 @@ awaitable<Response> Session::handle(const Route& route, Request request) {
   } catch (const std::exception&) {
     response = error_response(500, "internal error");
   }
+  if (!response.stream) end_handler();
+  co_return response;
+}
+
+void Session::end_handler() {
   departure_.reset();
   watch_timer_.cancel();
-  co_return response;
 }
 
 // While a handler runs nobody reads. Any event on the socket is then either bytes of a next request
@@ -319,10 +322,8 @@ void Session::watch() {
 }
 
 void Session::look() {
-  // A copy: leaving may end the handler, and with it this session's part.
-  const auto departure = departure_;
-  if (!departure || closed_) return;
-  if (peer_has_left(socket_.native_handle())) return departure->leave();
+  if (!departure_ || closed_) return;
+  if (peer_has_left(socket_.native_handle())) return client_left();
   if (input_.size() >= kReadAheadBytes) {
     // With bytes left unread the socket always looks readable: ask again after a while instead.
     watch_timer_.expires_after(kLookAgain);
@@ -337,28 +338,43 @@ void Session::look() {
   const std::size_t size =
       socket_.read_some(boost::asio::buffer(input_.data() + before, kHeadReadBytes), ec);
   input_.resize(before + (ec ? 0 : size));
-  if (ec && ec != boost::asio::error::would_block) return departure->leave();
+  if (ec && ec != boost::asio::error::would_block) return client_left();
   watch();
+}
+
+// What is being written to somebody who has left would be waited for in vain.
+void Session::client_left() {
+  if (streaming_) return close();
+  // A copy: leaving may end the handler, and with it this session's part.
+  if (const auto departure = departure_) departure->leave();
 }
 
 awaitable<Session::Next> Session::answer(const Head& head, Response response, Next next) {
   Served served{.id = id_, .method = method_, .route = route_, .body_bytes_in = body_bytes_in_};
   if (!closed_ && !response.abandoned) {
-    if (next == Next::keep && (!head.keep_alive || host_->draining)) next = Next::close;
     ResponseHead fields{.request_id = id_, .wall_ms = host_->clock.wall_ms()};
+    if (response.stream) fields.framing = head.http_1_1 ? Framing::chunked : Framing::until_close;
+    const bool last = !head.keep_alive || host_->draining || fields.framing == Framing::until_close;
+    if (next == Next::keep && last) next = Next::close;
     fields.connection = next != Next::keep ? ConnectionField::close
                         : head.http_1_1    ? ConnectionField::none
                                            : ConnectionField::keep_alive;
     std::string bytes = write_response_head(response, fields);
-    if (head.method == "HEAD") response.body.clear();
+    if (head.method == "HEAD") response = {.status = response.status};
     served.status = response.status;
     served.body_bytes_out = response.body.size();
     hold_answer(response.body.size());
-    if (!co_await write(std::move(bytes), response.body)) next = Next::close;
+    const std::array<std::string_view, 3> parts{bytes, response.body};
+    bool whole = co_await write(parts);
+    if (whole && response.stream) {
+      whole = co_await write_stream(response.stream, fields.framing, served.body_bytes_out);
+    }
+    if (!whole) next = Next::close;
     release_answer();
   } else {
     next = Next::close;
   }
+  end_handler();
   served.duration = host_->clock.mono() - began_;
   if (host_->options.served) host_->options.served(served);
   co_return next;
@@ -366,12 +382,12 @@ awaitable<Session::Next> Session::answer(const Head& head, Response response, Ne
 
 // Nobody who reads is far behind, so room is made by whoever has been at it longest.
 void Session::hold_answer(std::uint64_t bytes) {
-  if (bytes <= kSmallBodyBytes) return;
-  answer_bytes_ = bytes;
+  if (bytes <= kSmallBodyBytes || closed_) return release_answer();
+  if (answer_bytes_ == 0) host_->answering.push_back(this);
   host_->answers_bytes += bytes;
-  host_->answering.push_back(this);
+  host_->answers_bytes -= std::exchange(answer_bytes_, bytes);
   while (host_->answers_bytes > host_->options.limits.answers_bytes_max &&
-         host_->answering.front() != this) {
+         host_->answering.size() > 1) {
     Session* slowest = host_->answering.front();
     slowest->release_answer();
     slowest->close();
@@ -390,9 +406,9 @@ awaitable<Session::Next> Session::refuse(Refusal refusal) {
   co_return co_await answer(none, std::move(response), Next::linger);
 }
 
-awaitable<bool> Session::write(std::string head, const std::string& body) {
-  std::array<boost::asio::const_buffer, 2> rest{boost::asio::buffer(head),
-                                                boost::asio::buffer(body)};
+awaitable<bool> Session::write(std::array<std::string_view, 3> parts) {
+  std::array<boost::asio::const_buffer, 3> rest{
+      boost::asio::buffer(parts[0]), boost::asio::buffer(parts[1]), boost::asio::buffer(parts[2])};
   while (boost::asio::buffer_size(rest) > 0) {
     arm_timer(host_->options.limits.write_progress_time);
     error_code ec;

@@ -2,6 +2,7 @@
 // again. Watches for the client's leaving while a handler runs.
 #pragma once
 
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -10,9 +11,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "http/host_rule.h"
 #include "http/request_reader.h"
+#include "http/response_head.h"
 #include "http/server.h"
 
 namespace hutch::http {
@@ -52,6 +55,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   enum class Input { data, closed, timed_out };
   enum class Next { keep, close, linger };
+  class StreamWriter;  // session_stream.cc
 
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<Next> serve_one();
@@ -60,7 +64,10 @@ class Session : public std::enable_shared_from_this<Session> {
   boost::asio::awaitable<Response> handle(const Route& route, Request request);
   boost::asio::awaitable<Next> answer(const Head& head, Response response, Next next);
   boost::asio::awaitable<Next> refuse(Refusal refusal);
-  boost::asio::awaitable<bool> write(std::string head, const std::string& body);
+  boost::asio::awaitable<bool> write_stream(const BodyStream& stream, Framing framing,
+                                            std::uint64_t& sent);
+  // What the parts point at must stay until then.
+  boost::asio::awaitable<bool> write(std::array<std::string_view, 3> parts);
   boost::asio::awaitable<Input> read_some(std::size_t bytes_max, Nanos wait);
   boost::asio::awaitable<void> linger();
 
@@ -72,6 +79,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void disarm_timer();
   void watch();
   void look();
+  void client_left();
+  void end_handler();
 
   boost::asio::ip::tcp::socket socket_;
   std::shared_ptr<SessionHost> host_;
@@ -84,7 +93,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   boost::asio::steady_timer watch_timer_;
   bool watch_armed_ = false;
-  std::shared_ptr<Departure> departure_;  // while a handler runs
+  std::shared_ptr<Departure> departure_;  // while a handler runs, and its stream
+  bool streaming_ = false;
 
   bool waiting_for_next_ = false;
   bool closed_ = false;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/live_output.h"
 #include "model/shot.h"
 
 namespace hutch::engine {
@@ -41,7 +42,11 @@ class Engine {
   // caller), unreadable_reply, sandbox_lost, warden_gone. sandbox_lost with Step::run_start means
   // that the program never reached the sandbox, so the same run may be tried in another one; the
   // spec is shared for that reason.
+  // With `live` the output goes there while it comes, all of it: the result then holds only how
+  // much it was, and live->begin() is called before `done` unless the program never reached the
+  // sandbox. Without (null) the result holds the output.
   virtual void run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
+                   std::shared_ptr<LiveOutput> live,
                    std::function<void(Result<model::ShotResult>)> done) = 0;
 
   // Ends a run early; its `done` then comes with cause `cancelled` (unless it had just ended),

@@ -16,8 +16,7 @@ using model::Cause;
 
 // What the text of a run asks for.
 struct Script {
-  std::string out;
-  std::string err;
+  std::vector<OutputPiece> output;  // in the order of the lines
   model::ShotResult result;
   std::optional<Error> error;
   bool hangs = false;
@@ -66,6 +65,7 @@ void end_as(Script& script, Cause cause, bool by_signal, int status,
 }
 
 constexpr int kSigkill = 9;
+constexpr std::uint64_t kFloodPiece = 64_KiB;
 
 // The commands that say how the program ends; false for any other.
 bool apply_end(Script& script, const model::ShotSpec& spec, const model::Limits& limits,
@@ -101,18 +101,25 @@ bool apply_end(Script& script, const model::ShotSpec& spec, const model::Limits&
 
 void apply_output(Script& script, const model::ShotSpec& spec, std::string_view command,
                   std::string_view rest) {
+  const auto write = [&script](std::string bytes) {
+    script.output.push_back({OutputStream::out, std::move(bytes)});
+  };
   if (command == "stdout") {
-    script.out.append(rest).append("\n");
+    write(std::string(rest) + "\n");
   } else if (command == "stderr") {
-    script.err.append(rest).append("\n");
+    script.output.push_back({OutputStream::err, std::string(rest) + "\n"});
   } else if (command == "bytes") {
-    script.out += unhex(rest);
+    write(unhex(rest));
   } else if (command == "flood") {
-    script.out.append(number(rest), 'x');
+    for (std::uint64_t left = number(rest); left > 0; left -= std::min(left, kFloodPiece)) {
+      write(std::string(std::min(left, kFloodPiece), 'x'));
+    }
   } else if (command == "list") {
     for (const auto& file : spec.files) {
-      script.out += file.path + " " + std::to_string(file.bytes.size()) + "\n";
+      write(file.path + " " + std::to_string(file.bytes.size()) + "\n");
     }
+  } else if (command == "args") {
+    for (const auto& arg : spec.args) write(arg + "\n");
   } else if (command == "file") {
     const std::string_view name = word(rest);
     script.result.files.push_back({std::string(name), std::string(rest)});
@@ -140,7 +147,7 @@ Script read_script(const model::ShotSpec& spec, const model::Limits& limits) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line == "print(2**32)") script.out += "4294967296\n";
+    if (line == "print(2**32)") script.output.push_back({OutputStream::out, "4294967296\n"});
     constexpr std::string_view kPrefix = "#fake ";
     if (!line.starts_with(kPrefix)) continue;
     line.remove_prefix(kPrefix.size());
@@ -150,10 +157,27 @@ Script read_script(const model::ShotSpec& spec, const model::Limits& limits) {
   return script;
 }
 
-model::StreamText captured(const std::string& text, std::uint64_t bytes_max) {
+model::StreamText captured(const Script& script, OutputStream stream, std::uint64_t bytes_max) {
   StreamCapture capture(bytes_max);
-  capture.add(std::as_bytes(std::span(text)));
+  for (const OutputPiece& piece : script.output) {
+    if (piece.stream == stream) capture.add(std::as_bytes(std::span(piece.bytes)));
+  }
   return capture.take();
+}
+
+// What `captured` tells of a run that was followed live.
+model::StreamText counted(const Script& script, OutputStream stream) {
+  model::StreamText text;
+  for (const OutputPiece& piece : script.output) {
+    if (piece.stream == stream) text.total_bytes += piece.bytes.size();
+  }
+  return text;
+}
+
+// Whether the script's error comes before the program has its code.
+bool never_began(const Script& script) {
+  return script.error && script.error->step != Step::run_wait &&
+         script.error->step != Step::files_out;
 }
 
 Error gone() { return {ErrorCode::warden_gone, Step::none, 0, "the privileged side has ended"}; }
@@ -163,6 +187,8 @@ Error gone() { return {ErrorCode::warden_gone, Step::none, 0, "the privileged si
 struct FakeEngine::Run {
   explicit Run(boost::asio::io_context& io) : timer(io) {}
   Script script;
+  std::shared_ptr<LiveOutput> live;
+  std::size_t written = 0;  // pieces
   std::function<void(Result<model::ShotResult>)> done;
   boost::asio::steady_timer timer;
 };
@@ -191,6 +217,7 @@ void FakeEngine::create(std::function<void(Result<Created>)> done) {
 }
 
 void FakeEngine::run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
+                     std::shared_ptr<LiveOutput> live,
                      std::function<void(Result<model::ShotResult>)> done) {
   used_.push_back(handle);
   if (dead_ || warm_.erase(handle) == 0) {
@@ -201,10 +228,42 @@ void FakeEngine::run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec
   }
   auto run = std::make_shared<Run>(io_);
   run->script = read_script(*spec, options_.limits);
-  run->script.result.out = captured(run->script.out, options_.limits.stream_bytes);
-  run->script.result.err = captured(run->script.err, options_.limits.stream_bytes);
+  const Script& script = run->script;
+  for (const OutputStream stream : {OutputStream::out, OutputStream::err}) {
+    auto& text = stream == OutputStream::out ? run->script.result.out : run->script.result.err;
+    text = live ? counted(script, stream) : captured(script, stream, options_.limits.stream_bytes);
+  }
+  run->live = std::move(live);
   run->done = std::move(done);
   running_.emplace(handle, run);
+  if (!run->live || never_began(script)) return end_later(handle, run);
+  boost::asio::post(io_, [this, alive = alive_, handle, run] {
+    if (!*alive) return;
+    run->live->begin();
+    write_live(handle, run);
+  });
+}
+
+void FakeEngine::write_live(SandboxHandle handle, const std::shared_ptr<Run>& run) {
+  if (!running_.contains(handle)) return;
+  if (run->written == run->script.output.size()) return end_later(handle, run);
+  const OutputPiece& piece = run->script.output[run->written];
+  // Weak: the run holds what holds this callback.
+  auto go_on = [this, alive = alive_, handle, weak = std::weak_ptr(run)] {
+    const auto held = weak.lock();
+    if (*alive && held) write_live(handle, held);
+  };
+  if (run->live->full(piece.stream)) {
+    // Called from inside take(): what is written comes after that.
+    run->live->when_room(piece.stream, [&io = io_, go_on] { boost::asio::post(io, go_on); });
+    return;
+  }
+  ++run->written;
+  run->live->add(piece.stream, piece.bytes);
+  boost::asio::post(io_, std::move(go_on));
+}
+
+void FakeEngine::end_later(SandboxHandle handle, const std::shared_ptr<Run>& run) {
   if (run->script.hangs) return;
   run->timer.expires_after(run->script.wait);
   run->timer.async_wait([this, alive = alive_, handle, run](const boost::system::error_code& ec) {

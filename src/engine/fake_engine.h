@@ -1,5 +1,6 @@
 // An engine without sandboxes, for tests: what a "program" does is written in its text. Answers are
-// exact and always the same. Nothing of the text is ever executed.
+// exact and always the same. Nothing of the text is ever executed. A run that is followed live
+// writes in the order of its lines, no faster than its output is taken, and ends after that.
 //
 // A run's text is read line by line. These lines have an effect, all others none:
 //   print(2**32)                 writes "4294967296\n" to stdout
@@ -8,6 +9,7 @@
 //   #fake bytes HEX              writes these bytes to stdout
 //   #fake flood N                writes N times "x" to stdout
 //   #fake list                   writes "PATH SIZE\n" to stdout for each file that was sent
+//   #fake args                   writes "ARGUMENT\n" to stdout for each argument
 //   #fake exit N                 the program ends with status N
 //   #fake signal N               a signal ends it
 //   #fake timeout                its deadline passes (3 ms late, at once by the wall clock)
@@ -18,7 +20,7 @@
 //   #fake omitted NAME SIZE REASON   a file that does not come back; REASON as in answers
 //   #fake deleted NAME           an input file that is gone
 //   #fake duration MS            the duration that the answer tells; 38 without this line
-//   #fake wait MS                the answer comes after that time
+//   #fake wait MS                the answer comes after that time, the output before it
 //   #fake hang                   the answer never comes, until the run is cancelled
 //   #fake lost                   the sandbox dies in the middle of the run
 //   #fake unstarted              the sandbox turns out to be dead before the program reaches it
@@ -52,6 +54,7 @@ class FakeEngine final : public Engine {
 
   void create(std::function<void(Result<Created>)> done) override;
   void run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
+           std::shared_ptr<LiveOutput> live,
            std::function<void(Result<model::ShotResult>)> done) override;
   void cancel(SandboxHandle handle) override;
   void destroy(SandboxHandle handle) override;
@@ -75,6 +78,8 @@ class FakeEngine final : public Engine {
 
  private:
   struct Run;
+  void write_live(SandboxHandle handle, const std::shared_ptr<Run>& run);
+  void end_later(SandboxHandle handle, const std::shared_ptr<Run>& run);
   void finish(SandboxHandle handle, Result<model::ShotResult> result);
 
   boost::asio::io_context& io_;

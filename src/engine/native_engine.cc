@@ -49,14 +49,14 @@ class NativeEngine::Core : public std::enable_shared_from_this<NativeEngine::Cor
   }
 
   void run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
-           std::function<void(Result<model::ShotResult>)> done) {
+           std::shared_ptr<LiveOutput> live, std::function<void(Result<model::ShotResult>)> done) {
     if (gone_) return post_error(std::move(done), *gone_);
     const auto sandbox = find(static_cast<std::uint64_t>(handle));
     if (!sandbox || !sandbox->is_warm()) {
       return post_error(std::move(done), {ErrorCode::sandbox_lost, Step::run_start, 0,
                                           "the sandbox died before it got the program"});
     }
-    sandbox->run(std::move(spec), std::move(done));
+    sandbox->run(std::move(spec), std::move(live), std::move(done));
   }
 
   void cancel(SandboxHandle handle) {
@@ -140,8 +140,9 @@ void NativeEngine::create(std::function<void(Result<Created>)> done) {
 }
 
 void NativeEngine::run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
+                       std::shared_ptr<LiveOutput> live,
                        std::function<void(Result<model::ShotResult>)> done) {
-  core_->run(handle, std::move(spec), std::move(done));
+  core_->run(handle, std::move(spec), std::move(live), std::move(done));
 }
 
 void NativeEngine::cancel(SandboxHandle handle) { core_->cancel(handle); }

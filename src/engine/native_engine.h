@@ -40,6 +40,7 @@ class NativeEngine final : public Engine {
 
   void create(std::function<void(Result<Created>)> done) override;
   void run(SandboxHandle handle, std::shared_ptr<const model::ShotSpec> spec,
+           std::shared_ptr<LiveOutput> live,
            std::function<void(Result<model::ShotResult>)> done) override;
   void cancel(SandboxHandle handle) override;
   void destroy(SandboxHandle handle) override;

@@ -146,11 +146,12 @@ class NativeEngineTest : public testing::Test {
 
   void run(const Ends& ends, std::string code, std::vector<model::InputFile> files = {}) {
     model::ShotSpec spec;
+    spec.args = args_;
     spec.code = std::move(code);
     spec.files = std::move(files);
     spec.timeout_s = 5;
     result_.reset();
-    engine_->run(SandboxHandle{ends.handle}, std::make_shared<const model::ShotSpec>(spec),
+    engine_->run(SandboxHandle{ends.handle}, std::make_shared<const model::ShotSpec>(spec), live_,
                  [this](Result<model::ShotResult> result) { result_ = std::move(result); });
     EXPECT_FALSE(result_);
   }
@@ -159,7 +160,10 @@ class NativeEngineTest : public testing::Test {
     const Request arm = next_request();
     EXPECT_EQ(arm.ask, Ask::arm);
     EXPECT_EQ(arm.timeout_ms, 5000U);
-    const std::string wanted = wire_bytes(std::uint64_t{code.size()}) + code;
+    std::string wanted;
+    for (const std::string& arg : args_) wanted += arg + '\0';
+    wanted = wire_bytes(static_cast<std::uint32_t>(wanted.size())) + wanted;
+    wanted += wire_bytes(std::uint64_t{code.size()}) + code;
     EXPECT_EQ(await_bytes(ends.code.get(), wanted.size()), wanted);
   }
 
@@ -219,7 +223,9 @@ class NativeEngineTest : public testing::Test {
 
   boost::asio::io_context io_;
   SystemClock clock_;
-  std::uint32_t grace_ms_ = 5000;  // longer than any test: an end that waits for it shows
+  std::uint32_t grace_ms_ = 5000;     // longer than any test: an end that waits for it shows
+  std::vector<std::string> args_;     // of the next run
+  std::shared_ptr<LiveOutput> live_;  // of the next run
   Fd warden_;
   std::unique_ptr<NativeEngine> engine_;
   std::vector<SandboxHandle> warm_lost_;

@@ -41,7 +41,8 @@ class NativeSandbox : public std::enable_shared_from_this<NativeSandbox> {
 
   void create(CreateDone done);
   // Precondition: is_warm().
-  void run(std::shared_ptr<const model::ShotSpec> spec, RunDone done);
+  void run(std::shared_ptr<const model::ShotSpec> spec, std::shared_ptr<LiveOutput> live,
+           RunDone done);
   void cancel();
   void destroy();
   bool is_warm() const { return phase_ == Phase::warm; }
@@ -67,6 +68,9 @@ class NativeSandbox : public std::enable_shared_from_this<NativeSandbox> {
   void give_up_files_in();
   void begin_program();
   void write_code();
+  void read_output();
+  void await_start();
+  void on_code_closed();
   void on_ended(const warden::Report& report);
   void on_ended_before_start(const warden::Report& report);
   bool program_got_its_code();
@@ -105,6 +109,8 @@ class NativeSandbox : public std::enable_shared_from_this<NativeSandbox> {
   PieceWriter code_writer_;
 
   std::shared_ptr<const model::ShotSpec> spec_;
+  std::shared_ptr<LiveOutput> live_;
+  bool code_refused_ = false;  // its socket was closed with a part of the code unread
   bool cancelled_ = false;
   std::optional<warden::Report> ended_;
   model::Outcome outcome_;

@@ -57,14 +57,23 @@ Error verdict_error(const plan::Verdict& verdict, const model::ShotSpec& spec,
           "the files could not be written"};
 }
 
+// The program's arguments as its start file reads them: a NUL behind each.
+std::string arguments_message(const std::vector<std::string>& args) {
+  std::string bytes;
+  for (const std::string& arg : args) bytes.append(arg).append(1, '\0');
+  return wire_bytes(static_cast<std::uint32_t>(bytes.size())) + bytes;
+}
+
 CourierOptions courier_options(const NativeEngineOptions& options) {
   return {options.limits, std::chrono::milliseconds(options.courier_ms)};
 }
 
 }  // namespace
 
-void NativeSandbox::run(std::shared_ptr<const model::ShotSpec> spec, RunDone done) {
+void NativeSandbox::run(std::shared_ptr<const model::ShotSpec> spec,
+                        std::shared_ptr<LiveOutput> live, RunDone done) {
   spec_ = std::move(spec);
+  live_ = std::move(live);
   run_done_ = std::move(done);
   if (spec_->files.empty()) return begin_program();
   phase_ = Phase::files_in;
@@ -150,24 +159,47 @@ void NativeSandbox::begin_program() {
   const std::uint64_t timeout_ms = std::uint64_t{spec_->timeout_s} * 1000;
   ask(Ask::arm, static_cast<std::uint32_t>(
                     std::clamp<std::uint64_t>(timeout_ms, 1, std::uint64_t{kTimeoutMsMax})));
-  code_writer_.add(wire_bytes(std::uint64_t{spec_->code.size()}));
+  code_writer_.add(arguments_message(spec_->args) + wire_bytes(std::uint64_t{spec_->code.size()}));
   code_writer_.add_view(spec_->code);
-  out_->start(later(&NativeSandbox::on_output_ended));
-  err_->start(later(&NativeSandbox::on_output_ended));
+  if (!live_) read_output();
   write_code();
+}
+
+void NativeSandbox::read_output() {
+  out_->start(live_, OutputStream::out, later(&NativeSandbox::on_output_ended));
+  err_->start(live_, OutputStream::err, later(&NativeSandbox::on_output_ended));
 }
 
 void NativeSandbox::write_code() {
   if (phase_ != Phase::running) return;
   // A program that has died shows by the warden's report, which says how.
-  if (!code_writer_.write_some(code_.get()) || code_writer_.finished()) return;
+  if (!code_writer_.write_some(code_.get())) return;
+  if (code_writer_.finished()) return await_start();
   code_.when_writable(later(&NativeSandbox::write_code));
+}
+
+// Who follows the run is told that it began once no other sandbox can be tried any more: when the
+// program has taken its code and closed the socket. It has written nothing before that.
+void NativeSandbox::await_start() {
+  if (live_) code_.when_readable(later(&NativeSandbox::on_code_closed));
+}
+
+void NativeSandbox::on_code_closed() {
+  if (phase_ != Phase::running) return;
+  std::array<std::byte, 1> byte{};
+  const auto got = sys::read_some(code_.get(), byte);
+  if (got && got->would_block) return await_start();
+  // The kernel tells of a reset once; the warden's report says what became of the program.
+  code_refused_ = !got && got.error().sys_errno == ECONNRESET;
+  if (code_refused_) return;
+  live_->begin();
+  read_output();
 }
 
 // A stream socket that its peer closed with bytes unread gives a reset, not an end of file: so it
 // can be told whether the program took all of its code.
 bool NativeSandbox::program_got_its_code() {
-  if (!code_writer_.finished()) return false;
+  if (!code_writer_.finished() || code_refused_) return false;
   std::array<std::byte, 1> byte{};
   const auto got = sys::read_some(code_.get(), byte);
   return got || got.error().sys_errno != ECONNRESET;
@@ -212,6 +244,10 @@ void NativeSandbox::begin_grace() {
     return finish(fail(never_started()));
   }
   phase_ = Phase::grace;
+  if (live_ && !live_->begun()) {
+    live_->begin();
+    read_output();
+  }
   out_->read_now();
   err_->read_now();
   const bool over = out_->ended() && err_->ended();

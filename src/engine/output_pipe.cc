@@ -29,21 +29,33 @@ std::string OutputPipe::discard() {
   return excerpt;
 }
 
-void OutputPipe::start(std::function<void()> ended) {
+void OutputPipe::start(std::shared_ptr<LiveOutput> live, OutputStream stream,
+                       std::function<void()> ended) {
+  live_ = std::move(live);
+  stream_ = stream;
   ended_ = std::move(ended);
-  if (pipe_) await();
+  await();
 }
 
 void OutputPipe::await() {
+  if (!pipe_) return;
   const auto weak = weak_from_this();
+  if (held_up()) {
+    live_->when_room(stream_, [weak] {
+      if (const auto self = weak.lock()) self->await();
+    });
+    return;
+  }
   pipe_.when_readable([weak] {
-    const auto self = weak.lock();
-    if (!self) return;
-    for (int i = 0; i < kPortionsAtOnce && self->read_portion(); ++i) {
-    }
-    if (self->pipe_) return self->await();
-    if (const auto ended = std::exchange(self->ended_, {})) ended();
+    if (const auto self = weak.lock()) self->on_readable();
   });
+}
+
+void OutputPipe::on_readable() {
+  for (int i = 0; i < kPortionsAtOnce && !held_up() && read_portion(); ++i) {
+  }
+  if (pipe_) return await();
+  if (const auto ended = std::exchange(ended_, {})) ended();
 }
 
 // Bounded: what is left behind in the background may write without an end. What the program itself
@@ -63,8 +75,18 @@ bool OutputPipe::read_portion() {
     pipe_.reset();
     return false;
   }
-  capture_.add(std::span(buffer).first(got->size));
+  const auto bytes = std::span(buffer).first(got->size);
+  if (live_) {
+    live_bytes_ += bytes.size();
+    live_->add(stream_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } else {
+    capture_.add(bytes);
+  }
   return true;
+}
+
+model::StreamText OutputPipe::take() {
+  return live_ ? model::StreamText{.total_bytes = live_bytes_} : capture_.take();
 }
 
 }  // namespace hutch::engine

@@ -11,7 +11,8 @@
 namespace hutch::model {
 
 struct ShotSpec {
-  std::string code;  // UTF-8 source
+  std::string code;               // UTF-8 source
+  std::vector<std::string> args;  // sys.argv[1:]; without NUL, 128 KiB in all at most
   std::uint32_t timeout_s = 20;
   std::vector<InputFile> files;  // usable paths, no collisions
 };

@@ -57,6 +57,7 @@ struct Request {
   WaiterId id;
   Stage stage = Stage::waiting;
   std::shared_ptr<const model::ShotSpec> spec;
+  std::shared_ptr<engine::LiveOutput> live;
   Nanos arrived{};
   Nanos handed_out{};
   Waiter waiter;
@@ -104,9 +105,10 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
     closed_ = true;
   }
 
-  std::shared_ptr<Request> arrive(model::ShotSpec spec) {
+  std::shared_ptr<Request> arrive(model::ShotSpec spec, std::shared_ptr<engine::LiveOutput> live) {
     auto request = std::make_shared<Request>(io_, WaiterId{++last_waiter_});
     request->spec = std::make_shared<const model::ShotSpec>(std::move(spec));
+    request->live = std::move(live);
     request->arrived = clock_.mono();
     requests_.emplace(request->id, request);
     happen(Arrived{request->id});
@@ -201,9 +203,10 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
     request->handed_out = clock_.mono();
     request->attempts += 1;
     const auto weak = weak_from_this();
-    engine_.run(action.sandbox, request->spec, [weak, request](Result<model::ShotResult> result) {
-      if (const auto self = weak.lock()) self->run_done(request, std::move(result));
-    });
+    engine_.run(action.sandbox, request->spec, request->live,
+                [weak, request](Result<model::ShotResult> result) {
+                  if (const auto self = weak.lock()) self->run_done(request, std::move(result));
+                });
   }
 
   void act(const Refuse& action) {
@@ -332,10 +335,15 @@ Shots::~Shots() { core_->stop(); }
 void Shots::start(std::function<void(Status)> filled) { core_->start(std::move(filled)); }
 
 boost::asio::awaitable<Result<ShotAnswer>> Shots::run(model::ShotSpec spec,
-                                                      std::shared_ptr<Cancellation> cancellation) {
+                                                      std::shared_ptr<Cancellation> cancellation,
+                                                      std::shared_ptr<LiveShot> live) {
   const auto core = core_;
+  std::string sandbox_id = core->new_sandbox_id();
+  if (live) live->sandbox_id = sandbox_id;
   if (cancellation && cancellation->cancelled()) co_return fail(left_error());
-  const auto request = core->arrive(std::move(spec));
+  std::shared_ptr<engine::LiveOutput> output;
+  if (live) output = {live, &live->output};
+  const auto request = core->arrive(std::move(spec), std::move(output));
   if (cancellation) {
     std::weak_ptr<Core> weak = core;
     std::function<void()> leave = [weak, request] {
@@ -352,7 +360,7 @@ boost::asio::awaitable<Result<ShotAnswer>> Shots::run(model::ShotSpec spec,
   if (!request->answer->has_value()) co_return fail(std::move(request->answer->error()));
   const std::uint64_t waited_us = static_cast<std::uint64_t>(
       (request->handed_out - request->arrived) / std::chrono::microseconds(1));
-  co_return ShotAnswer{core->new_sandbox_id(), std::move(request->answer->value()), waited_us};
+  co_return ShotAnswer{std::move(sandbox_id), std::move(request->answer->value()), waited_us};
 }
 
 void Shots::set_pool(const PoolOptions& options) { core_->set_pool(options); }

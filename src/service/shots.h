@@ -29,6 +29,13 @@ struct ShotAnswer {
   std::uint64_t waited_us = 0;  // from the arrival to the moment a sandbox was handed out
 };
 
+// A run that somebody follows while it goes on. Made by the caller of Shots::run(), which takes the
+// output as it comes.
+struct LiveShot {
+  std::string sandbox_id;  // that of the answer; from the first step of Shots::run() on
+  engine::LiveOutput output;
+};
+
 // Says once that nobody waits for a run any more. Made by the caller of Shots::run(), and kept by
 // it for as long as it may want to cancel.
 class Cancellation {
@@ -106,8 +113,11 @@ class Shots {
   //   rejected, unreadable_reply, sandbox_lost, warden_gone  as Engine::run() says
   // The message of busy is a whole sentence; doors that promise another text have their own.
   // `cancellation` may be empty. `spec` has usable paths without collisions (model/files.h).
+  // With `live` the output goes there, all of it, and none of it is in the answer; a run that fails
+  // as busy or rejected never begins there.
   boost::asio::awaitable<Result<ShotAnswer>> run(model::ShotSpec spec,
-                                                 std::shared_ptr<Cancellation> cancellation);
+                                                 std::shared_ptr<Cancellation> cancellation,
+                                                 std::shared_ptr<LiveShot> live = nullptr);
 
   PoolNumbers pool_numbers() const;
   ShotStats stats() const;

@@ -223,5 +223,7 @@ class WarmProcess:
                 pid = int(children.read().split()[0])
         return pid
 
-    def send(self, source):
+    def send(self, source, arguments=()):
+        message = b"".join(argument.encode() + b"\0" for argument in arguments)
+        self.socket.sendall(struct.pack("<I", len(message)) + message)
         self.socket.sendall(struct.pack("<Q", len(source)) + source)

@@ -175,7 +175,8 @@ Sandbox WardenClient::create() {
 ProgramRun WardenClient::run(Sandbox* sandbox, const std::string& code, std::uint32_t timeout_ms) {
   ask(warden::Ask::arm, sandbox->handle, timeout_ms);
   const auto size = static_cast<std::uint64_t>(code.size());
-  std::string message(reinterpret_cast<const char*>(&size), sizeof size);
+  std::string message(4, '\0');  // no arguments
+  message.append(reinterpret_cast<const char*>(&size), sizeof size);
   message += code;
   EXPECT_TRUE(sys::write_all(sandbox->code.get(), message));
   EXPECT_TRUE(sys::set_nonblocking(sandbox->out.get()));

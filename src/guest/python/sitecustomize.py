@@ -9,6 +9,7 @@ and after this module returns CPython itself runs the program, as a real script.
 The socket, file descriptor 3 (AF_UNIX, stream), in order:
   in   u32 little-endian length, then JSON {"imports": ["numpy", ...]}
   out  one byte `R`: the libraries are imported, the program may come
+  in   u32 little-endian length, then that many bytes: the program's arguments, a NUL behind each
   in   u64 little-endian length, then that many bytes of UTF-8 source
 End of file before a whole message ends the process with status 0 and without a word.
 
@@ -158,6 +159,14 @@ def _warm_up():
         stream.write("")
 
 
+def _take_arguments(message):
+    """Puts the program's arguments where CPython puts those of a command line."""
+    arguments = [argument.decode("utf-8", "surrogateescape") for argument in message.split(b"\0")]
+    del arguments[-1]
+    sys.argv += arguments
+    sys.orig_argv += arguments
+
+
 def _write_program(source):
     try:
         descriptor = os.open(_PROGRAM, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -220,7 +229,9 @@ def _run():
         os.write(_SOCKET, b"R")
     except OSError:
         os._exit(0)
+    arguments = _read(int.from_bytes(_read(4), "little"))
     source = _read(int.from_bytes(_read(8), "little"))
+    _take_arguments(arguments)
     _write_program(source)
     os.close(_SOCKET)
     directory = os.getcwd()

@@ -90,6 +90,8 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
                         crusoe::internal_routes({.shots = shots,
                                                  .metrics = metrics,
                                                  .body_bytes_max = config.execute.body_bytes_max,
+                                                 .image = {.name = backing.image_name(),
+                                                           .digest = backing.image_digest()},
                                                  .draining = [&] { return shutdown.begun(); }}));
   http::Server outside(io, clock, random, TRY(listener(config.public_door, "public", metrics, log)),
                        crusoe::public_routes());

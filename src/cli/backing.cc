@@ -36,6 +36,7 @@ Result<Backing> Backing::start(const ServerLife& life, const User& server,
   const config::Config& config = life.config;
   Backing backing;
   backing.options_.limits = config.limits;
+  backing.image_name_ = config.image;
   if (config.engine == "fake") return backing;
   const image::Image image = TRY(open_image(life, server, log));
   const warden::WardenOptions options = warden_options(config, image, server);
@@ -44,6 +45,8 @@ Result<Backing> Backing::start(const ServerLife& life, const User& server,
   backing.warden_ = std::make_unique<WardenProcess>(connection.pid, log);
   backing.socket_ = std::move(connection.socket);
   backing.options_ = engine_options(config, image);
+  backing.image_name_ = image.name;
+  backing.image_digest_ = image.digest;
   return backing;
 }
 

@@ -32,6 +32,10 @@ class Backing {
   // Limits that the configuration waives and this host does not hold.
   const std::vector<std::string>& waived() const { return waived_; }
 
+  // What programs run in. Without a digest for the fake engine.
+  const std::string& image_name() const { return image_name_; }
+  const std::string& image_digest() const { return image_digest_; }
+
   // Null for the fake engine.
   WardenProcess* warden() { return warden_.get(); }
 
@@ -40,6 +44,8 @@ class Backing {
   Fd socket_;
   std::vector<std::string> waived_;
   engine::NativeEngineOptions options_;
+  std::string image_name_;
+  std::string image_digest_;
 };
 
 }  // namespace hutch::cli

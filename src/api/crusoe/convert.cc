@@ -99,7 +99,9 @@ void take_files(ExecuteAnswer& answer, model::ShotResult& result, Report report)
 }  // namespace
 
 Result<model::ShotSpec> to_shot_spec(ExecuteRequest request) {
-  model::ShotSpec spec{.code = std::move(request.code), .timeout_s = request.timeout_s};
+  model::ShotSpec spec{.code = std::move(request.code),
+                       .args = std::move(request.args),
+                       .timeout_s = request.timeout_s};
   spec.files.reserve(request.files.size());
   for (RequestFile& file : request.files) {
     if (auto problem = model::path_problem(file.path)) {

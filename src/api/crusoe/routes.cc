@@ -1,11 +1,14 @@
 #include "api/crusoe/routes.h"
 
+#include <boost/asio/this_coro.hpp>
 #include <memory>
 #include <utility>
 
 #include "api/crusoe/convert.h"
 #include "api/crusoe/errors.h"
+#include "api/crusoe/execute_stream.h"
 #include "api/crusoe/wire.h"
+#include "http/accept.h"
 
 extern "C" const char hutch_openapi_start[];
 extern "C" const char hutch_openapi_end[];
@@ -18,9 +21,33 @@ using http::Departure;
 using http::Request;
 using http::Response;
 
+constexpr std::string_view kEventStream = "text/event-stream";
+
+awaitable<Response> execute_stream(std::shared_ptr<const Door> door, model::ShotSpec spec,
+                                   std::shared_ptr<Departure> departure) {
+  const ExecuteStream::Options options{.timeout_s = spec.timeout_s,
+                                       .still_running = door->still_running};
+  auto executor = co_await boost::asio::this_coro::executor;
+  const auto stream =
+      std::make_shared<ExecuteStream>(std::move(executor), door->shots, door->metrics, options);
+  std::function<void()> cancel = [stream] { stream->cancel(); };
+  departure->on_leave(std::move(cancel));
+  auto pending = stream->begin(std::move(spec));
+  const auto error = co_await std::move(pending);
+  if (error) {
+    departure->on_leave(nullptr);
+    co_return error_answer(*error);
+  }
+  Response response{.content_type = std::string(kEventStream)};
+  response.fields.push_back({"Cache-Control", "no-store"});
+  response.stream = [stream](http::BodyWriter& writer) { return stream->send(writer); };
+  co_return response;
+}
+
 awaitable<Response> execute(std::shared_ptr<const Door> door, Request request,
                             std::shared_ptr<Departure> departure) {
-  auto decoded = decode_execute(request.body);
+  auto decoded = decode_execute(request.body, door->image);
+  const bool streamed = http::prefers(request.fields, kEventStream, "application/json");
   // Given back now: a body is large, and a run may wait for half a minute without needing it.
   request.body = std::string();
   if (!decoded) co_return error_answer(decoded.error());
@@ -29,6 +56,10 @@ awaitable<Response> execute(std::shared_ptr<const Door> door, Request request,
   auto spec = to_shot_spec(std::move(*decoded));
   if (!spec) co_return error_answer(spec.error());
 
+  if (streamed) {
+    auto answer = execute_stream(std::move(door), std::move(*spec), std::move(departure));
+    co_return co_await std::move(answer);
+  }
   auto cancellation = std::make_shared<service::Cancellation>();
   std::function<void()> cancel = [cancellation] { cancellation->cancel(); };
   departure->on_leave(std::move(cancel));

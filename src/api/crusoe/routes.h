@@ -16,10 +16,12 @@
 // Requests need no token: whoever reaches the internal listener may run code.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
 #include "api/crusoe/metrics.h"
+#include "api/crusoe/wire.h"
 #include "base/units.h"
 #include "http/router.h"
 #include "service/shots.h"
@@ -30,7 +32,10 @@ struct Door {
   service::Shots& shots;
   Metrics& metrics;
   std::uint64_t body_bytes_max = 32_MiB;  // of POST /v1/execute; 413 beyond
+  ServedImage image;                      // what a request may name
   std::function<bool()> draining;         // for /healthz; empty: never
+  // A streamed run says at least this often that it goes on.
+  std::chrono::milliseconds still_running{15'000};
 };
 
 // The references in `door` must outlive the server that has these routes.

@@ -1,5 +1,6 @@
 #include "api/crusoe/wire.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
@@ -56,12 +57,20 @@ Status check_file(const bj::value& file, const std::string& name) {
   return {};
 }
 
+bool is_array_of_strings(const bj::value& value) {
+  if (!value.is_array()) return false;
+  const bj::array& array = value.get_array();
+  return std::all_of(array.begin(), array.end(), [](const auto& item) { return item.is_string(); });
+}
+
 std::string file_name(std::size_t index) { return "files[" + std::to_string(index) + "]"; }
 
 // The body, once every type in it is right. Pointers into the parsed value.
 struct Fields {
   const bj::value* code = nullptr;
   const bj::value* language = nullptr;
+  const bj::value* image = nullptr;
+  const bj::value* args = nullptr;
   const bj::value* files = nullptr;
   std::int64_t timeout_s = 0;
   bool report = false;
@@ -74,6 +83,12 @@ Result<Fields> check_types(const bj::object& body) {
   fields.language = member(body, "language", Null::is_absent);
   if (fields.language != nullptr && !fields.language->is_string()) {
     return bad("language must be a string");
+  }
+  fields.image = member(body, "image", Null::is_absent);
+  if (fields.image != nullptr && !fields.image->is_string()) return bad("image must be a string");
+  fields.args = member(body, "args", Null::is_absent);
+  if (fields.args != nullptr && !is_array_of_strings(*fields.args)) {
+    return bad("args must be an array of strings");
   }
   if (const bj::value* timeout = member(body, "timeout_s", Null::is_absent)) {
     fields.timeout_s = TRY(whole_seconds(*timeout));
@@ -89,6 +104,27 @@ Result<Fields> check_types(const bj::object& body) {
     fields.report = report->get_bool();
   }
   return fields;
+}
+
+Result<std::vector<std::string>> decode_args(const bj::array& args) {
+  if (args.size() > kArgsMost) {
+    return bad("args must be at most " + std::to_string(kArgsMost) + " strings");
+  }
+  std::vector<std::string> decoded;
+  decoded.reserve(args.size());
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string_view text = text_of(args[i]);
+    if (text.find('\0') != std::string_view::npos) {
+      return bad("args[" + std::to_string(i) + "] must not contain NUL");
+    }
+    bytes += text.size();
+    if (bytes > kArgsBytesMost) {
+      return bad("args must be at most " + std::to_string(kArgsBytesMost) + " bytes in all");
+    }
+    decoded.emplace_back(text);
+  }
+  return decoded;
 }
 
 Result<std::vector<RequestFile>> decode_files(const bj::array& files) {
@@ -115,16 +151,20 @@ void write_end(json::Writer& out, const AnswerEnd& end) {
   out.end_object();
 }
 
-void write_files(json::Writer& out, const ExecuteAnswer& answer) {
-  if (answer.files) {
-    out.key("files").begin_array();
-    for (const AnswerFile& file : *answer.files) {
-      out.begin_object().key("path").string(file.path);
-      out.key("size").unsigned_integer(file.bytes.size());
-      out.key("type").string(file.type).key("content_b64").base64(file.bytes).end_object();
-    }
-    out.end_array();
-  }
+void write_file(json::Writer& out, const AnswerFile& file) {
+  out.begin_object().key("path").string(file.path);
+  out.key("size").unsigned_integer(file.bytes.size());
+  out.key("type").string(file.type).key("content_b64").base64(file.bytes).end_object();
+}
+
+void write_files(json::Writer& out, const std::vector<AnswerFile>& files) {
+  out.key("files").begin_array();
+  for (const AnswerFile& file : files) write_file(out, file);
+  out.end_array();
+}
+
+// What is told of files that are not there.
+void write_missing(json::Writer& out, const ExecuteAnswer& answer) {
   if (answer.files_omitted) {
     out.key("files_omitted").begin_array();
     for (const AnswerOmission& file : *answer.files_omitted) {
@@ -143,6 +183,26 @@ void write_files(json::Writer& out, const ExecuteAnswer& answer) {
   }
 }
 
+enum class Parts { all, end };
+
+std::string write(const ExecuteAnswer& answer, Parts parts, std::size_t expected_bytes) {
+  json::Writer out;
+  out.reserve(expected_bytes);
+  out.begin_object().key("sandbox_id").string(answer.sandbox_id);
+  if (parts == Parts::all) {
+    out.key("stdout").string(answer.stdout_text).key("stderr").string(answer.stderr_text);
+  }
+  out.key("exit_code").integer(answer.exit_code);
+  out.key("duration_ms").unsigned_integer(answer.duration_ms);
+  if (parts == Parts::all && answer.files) write_files(out, *answer.files);
+  write_missing(out, answer);
+  if (answer.end) write_end(out.key("end"), *answer.end);
+  if (answer.stdout_bytes) out.key("stdout_bytes").unsigned_integer(*answer.stdout_bytes);
+  if (answer.stderr_bytes) out.key("stderr_bytes").unsigned_integer(*answer.stderr_bytes);
+  out.end_object();
+  return out.take();
+}
+
 // What the document will need about, so that a large one is not copied while it grows.
 std::size_t expected_size(const ExecuteAnswer& answer) {
   std::size_t bytes = 1024 + answer.stdout_text.size() + answer.stderr_text.size();
@@ -153,7 +213,7 @@ std::size_t expected_size(const ExecuteAnswer& answer) {
 
 }  // namespace
 
-Result<ExecuteRequest> decode_execute(std::string_view body) {
+Result<ExecuteRequest> decode_execute(std::string_view body, const ServedImage& image) {
   const auto parsed = json::parse(body);
   if (!parsed || !parsed->is_object()) return bad("invalid JSON body");
   const Fields fields = TRY(check_types(parsed->get_object()));
@@ -161,27 +221,30 @@ Result<ExecuteRequest> decode_execute(std::string_view body) {
   if (fields.language != nullptr && text_of(*fields.language) != "python") {
     return bad("unsupported language \"" + echo(text_of(*fields.language)) + "\"");
   }
+  if (fields.image != nullptr && text_of(*fields.image) != image.name &&
+      (image.digest.empty() || text_of(*fields.image) != image.digest)) {
+    return bad("image must be \"" + image.name + "\": this server serves no other");
+  }
   if (fields.timeout_s < 0 || fields.timeout_s > kTimeoutMostS) {
     return bad("timeout_s must be between 1 and 60");
   }
   ExecuteRequest request{.code = std::string(text_of(*fields.code)), .report = fields.report};
   if (fields.timeout_s > 0) request.timeout_s = static_cast<std::uint32_t>(fields.timeout_s);
+  if (fields.args != nullptr) request.args = TRY(decode_args(fields.args->get_array()));
   if (fields.files != nullptr) request.files = TRY(decode_files(fields.files->get_array()));
   return request;
 }
 
 std::string encode(const ExecuteAnswer& answer) {
+  return write(answer, Parts::all, expected_size(answer));
+}
+
+std::string encode_end(const ExecuteAnswer& answer) { return write(answer, Parts::end, 1024); }
+
+std::string encode(const AnswerFile& file) {
   json::Writer out;
-  out.reserve(expected_size(answer));
-  out.begin_object().key("sandbox_id").string(answer.sandbox_id);
-  out.key("stdout").string(answer.stdout_text).key("stderr").string(answer.stderr_text);
-  out.key("exit_code").integer(answer.exit_code);
-  out.key("duration_ms").unsigned_integer(answer.duration_ms);
-  write_files(out, answer);
-  if (answer.end) write_end(out.key("end"), *answer.end);
-  if (answer.stdout_bytes) out.key("stdout_bytes").unsigned_integer(*answer.stdout_bytes);
-  if (answer.stderr_bytes) out.key("stderr_bytes").unsigned_integer(*answer.stderr_bytes);
-  out.end_object();
+  out.reserve(256 + file.path.size() + file.bytes.size() / 3 * 4);
+  write_file(out, file);
   return out.take();
 }
 

@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 
 namespace hutch::api::crusoe {
 
 constexpr std::uint32_t kTimeoutDefaultS = 20;
 constexpr std::uint32_t kTimeoutMostS = 60;
+constexpr std::size_t kArgsMost = 1024;
+constexpr std::size_t kArgsBytesMost = 128_KiB;  // all together; the command line of a process
 
 struct RequestFile {
   std::string path;
@@ -22,16 +25,24 @@ struct RequestFile {
 
 struct ExecuteRequest {
   std::string code;
+  std::vector<std::string> args;               // without NUL
   std::uint32_t timeout_s = kTimeoutDefaultS;  // 0 and absent have become the default
   std::vector<RequestFile> files;
   bool report = false;  // every key of the answer, not only those that carry information
 };
 
+// The one image that programs run in; a request may name it, by either.
+struct ServedImage {
+  std::string name = "python";
+  std::string digest;  // empty: none
+};
+
 // Every failure is bad_request with the sentence for the caller. In this order: the JSON, the types
-// of all fields, a code that is not empty, the language, the range of timeout_s, base64.
+// of all fields, a code that is not empty, the language, the image, the range of timeout_s, the
+// args, base64.
 // null is a wrong type for what is required (code, path, content_b64) and absent elsewhere; unknown
 // fields are ignored.
-Result<ExecuteRequest> decode_execute(std::string_view body);
+Result<ExecuteRequest> decode_execute(std::string_view body, const ServedImage& image);
 
 struct AnswerFile {
   std::string path;
@@ -70,6 +81,9 @@ struct ExecuteAnswer {
 };
 
 std::string encode(const ExecuteAnswer& answer);
+// Without stdout, stderr and files.
+std::string encode_end(const ExecuteAnswer& answer);
+std::string encode(const AnswerFile& file);
 
 // GET /v1/pool.
 struct PoolAnswer {

@@ -9,16 +9,18 @@ namespace {
 
 using namespace std::string_literals;
 
+const ServedImage kImage{.name = "python", .digest = std::string(64, 'a')};
+
 // The sentence that the caller reads; "ok" when the body is fine.
 std::string verdict(const std::string& body) {
-  const auto request = decode_execute(body);
+  const auto request = decode_execute(body, kImage);
   if (request) return "ok";
   EXPECT_EQ(request.error().code, ErrorCode::bad_request);
   return request.error().message;
 }
 
 TEST(ExecuteRequest, HasDefaults) {
-  const auto request = decode_execute(R"({"code":"pass"})");
+  const auto request = decode_execute(R"({"code":"pass"})", kImage);
   ASSERT_TRUE(request);
   EXPECT_EQ(request->code, "pass");
   EXPECT_EQ(request->timeout_s, 20U);
@@ -29,11 +31,14 @@ TEST(ExecuteRequest, HasDefaults) {
 TEST(ExecuteRequest, ReadsEveryField) {
   const auto request = decode_execute(
       R"({"code":"a\u0000b","language":"python","timeout_s":60,"report":true,)"
-      R"("files":[{"path":"d/\u00e9","content_b64":"AP/7"},{"path":"e","content_b64":""}]})");
+      R"("files":[{"path":"d/\u00e9","content_b64":"AP/7"},{"path":"e","content_b64":""}],)"
+      R"("args":["-x","","a b\u00e9"],"image":"python"})",
+      kImage);
   ASSERT_TRUE(request);
   EXPECT_EQ(request->code, "a\0b"s);
   EXPECT_EQ(request->timeout_s, 60U);
   EXPECT_TRUE(request->report);
+  EXPECT_EQ(request->args, (std::vector<std::string>{"-x", "", "a b\xC3\xA9"}));
   ASSERT_EQ(request->files.size(), 2U);
   EXPECT_EQ(request->files[0].path, "d/\xC3\xA9");
   EXPECT_EQ(request->files[0].bytes, "\x00\xFF\xFB"s);
@@ -42,11 +47,46 @@ TEST(ExecuteRequest, ReadsEveryField) {
 
 TEST(ExecuteRequest, TakesZeroAndNullAsAbsentWhereAFieldIsOptional) {
   const auto request = decode_execute(
-      R"({"code":"x","timeout_s":0,"language":null,"files":null,"report":null,"more":[{}]})");
+      R"({"code":"x","timeout_s":0,"language":null,"files":null,"report":null,"args":null,)"
+      R"("image":null,"more":[{}]})",
+      kImage);
   ASSERT_TRUE(request);
   EXPECT_EQ(request->timeout_s, 20U);
   EXPECT_EQ(verdict(R"({"code":"x","timeout_s":null})"), "ok");
   EXPECT_EQ(verdict(R"({"code":"x","timeout_s":-0})"), "ok");
+}
+
+TEST(ExecuteRequest, TakesArgumentsUpToTheirLimits) {
+  const auto with = [](const std::string& args) {
+    return verdict(R"({"code":"x","args":)" + args + "}");
+  };
+  const std::string wrong = "args must be an array of strings";
+  for (const char* args : {"\"a\"", "{}", "1", "true", "[1]", "[\"a\",null]", "[[\"a\"]]"}) {
+    EXPECT_EQ(with(args), wrong) << args;
+  }
+  EXPECT_EQ(with("[]"), "ok");
+  EXPECT_EQ(with(R"(["a","b\u0000c"])"), "args[1] must not contain NUL");
+  std::string many = "[\"\"";
+  for (int i = 1; i < 1024; ++i) many += ",\"\"";
+  EXPECT_EQ(with(many + "]"), "ok");
+  EXPECT_EQ(with(many + ",\"\"]"), "args must be at most 1024 strings");
+  const std::string half = "\"" + std::string(65536, 'a') + "\"";
+  EXPECT_EQ(with("[" + half + "," + half + "]"), "ok");
+  EXPECT_EQ(with("[" + half + ",\"b\"," + half + "]"), "args must be at most 131072 bytes in all");
+}
+
+TEST(ExecuteRequest, TakesTheServedImageByNameAndDigest) {
+  const auto with = [](const std::string& image) {
+    return verdict(R"({"code":"x","image":)" + image + "}");
+  };
+  EXPECT_EQ(with("\"python\""), "ok");
+  EXPECT_EQ(with("\"" + kImage.digest + "\""), "ok");
+  EXPECT_EQ(with("5"), "image must be a string");
+  for (const std::string& image : {"ruby"s, ""s, "Python"s, std::string(64, 'b'), "python:3"s}) {
+    EXPECT_EQ(with("\"" + image + "\""), "image must be \"python\": this server serves no other");
+  }
+  EXPECT_EQ(decode_execute(R"({"code":"x","image":""})", {}).error().message,
+            "image must be \"python\": this server serves no other");
 }
 
 TEST(ExecuteRequest, WantsJson) {

@@ -387,7 +387,9 @@ FilterPolicy short_policy(Arch arch, std::string_view calls) {
   return policy;
 }
 
-constexpr Arch native_arch() {
+}  // namespace
+
+Arch native_arch() {
 #if defined(__x86_64__)
   return Arch::x86_64;
 #elif defined(__aarch64__)
@@ -396,8 +398,6 @@ constexpr Arch native_arch() {
 #error "no table of system calls for this architecture"
 #endif
 }
-
-}  // namespace
 
 FilterPolicy program_policy(Arch arch) {
   FilterPolicy policy = empty_policy(arch);

@@ -18,6 +18,9 @@
 
 namespace hutch::plan {
 
+// The machine that this binary is built for.
+isolation::Arch native_arch();
+
 // The lists as values, for any architecture that we have a table of.
 isolation::FilterPolicy program_policy(isolation::Arch arch);
 isolation::FilterPolicy init_policy(isolation::Arch arch);

@@ -83,6 +83,7 @@ struct HostFacts {
   Tool fsck_erofs;
   std::vector<std::string> devices_missing;  // of the five that a sandbox has: "/dev/full"
   std::uint32_t uid_ranges_free = 0;         // ranges of user ids that nobody on this host has
+  std::uint32_t uid_range_first = 0;         // where the lowest of them begins
   std::string run_directory;                 // where mounts are prepared
   std::string run_directory_fault;           // why it cannot be used
 
@@ -150,6 +151,9 @@ std::vector<std::string> limits_not_held(const HostFacts& facts, const HostNeeds
 // With every failed finding and its remedy in the message; fine when none failed. not_permitted
 // when what failed is a matter of privilege alone, else unsupported_host.
 Status refuse_failed(const std::vector<Finding>& findings);
+
+// "a, b and c".
+std::string enumerate(const std::vector<std::string>& words);
 
 // "PASS", "CAUTION", "FAIL", "SKIPPED".
 std::string_view verdict_name(FindingVerdict verdict);

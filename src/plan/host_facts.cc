@@ -339,7 +339,7 @@ HostFacts gather_host_facts(const std::string& root_prefix) {
   read_memory(root_prefix, facts);
   read_cgroups(root_prefix, facts);
   bound_by_group(facts.cgroups, facts);
-  facts.uid_ranges_free = count_free_uid_ranges(root_prefix);
+  read_uid_ranges(root_prefix, facts);
   if (root_prefix.empty()) facts.landlock = landlock_abi();
   return facts;
 }

@@ -109,15 +109,14 @@ UserFacts read_named_user(const std::string& root, const std::string& name) {
   return user;
 }
 
-std::uint32_t count_free_uid_ranges(const std::string& root) {
+void read_uid_ranges(const std::string& root, HostFacts& facts) {
   const std::string passwd = text_of(root + "/etc/passwd");
   const std::string subordinate = text_of(root + "/etc/subuid");
-  std::uint32_t count = 0;
   for (std::uint32_t number = 0; number < kServerRanges; ++number) {
     const IdRange range{kServerRange.first + number * kServerRange.count, kServerRange.count};
-    if (find_clash(range, "", passwd, subordinate).empty()) ++count;
+    if (!find_clash(range, "", passwd, subordinate).empty()) continue;
+    if (facts.uid_ranges_free++ == 0) facts.uid_range_first = range.first;
   }
-  return count;
 }
 
 }  // namespace hutch::plan

@@ -29,7 +29,7 @@ UserFacts read_user(const std::string& root);
 // Only what /etc/passwd, /etc/subuid and /etc/subgid say about the user of that name; the number is
 // 0 when there is none.
 UserFacts read_named_user(const std::string& root, const std::string& name);
-std::uint32_t count_free_uid_ranges(const std::string& root);
+void read_uid_ranges(const std::string& root, HostFacts& facts);
 
 // host_facts_cgroups.cc
 void read_cgroups(const std::string& root, HostFacts& facts);

@@ -21,8 +21,6 @@ bool has_capability(const HostFacts& facts, unsigned capability);
 std::string as_root(const HostFacts& facts, std::string_view command);
 // The same for a kernel setting: "sysctl -w kernel.pid_max=4194304".
 std::string set_sysctl(const HostFacts& facts, std::string_view setting, std::uint64_t value);
-// "a, b and c".
-std::string enumerate(const std::vector<std::string>& words);
 
 // host_rules_machine.cc: what the machine and its kernel are.
 Finding judge_kernel(const HostFacts& facts);

@@ -1,6 +1,6 @@
-#include <boost/json.hpp>
+#include "plan/plan_json.h"
 
-#include "plan/plan.h"
+#include <boost/json.hpp>
 
 namespace hutch::plan {
 namespace {
@@ -21,10 +21,6 @@ json::array actions_json(const std::vector<isolation::Action>& actions) {
     list.push_back(std::move(one));
   }
   return list;
-}
-
-json::array strings_json(const std::vector<std::string>& strings) {
-  return json::array(strings.begin(), strings.end());
 }
 
 // One action a line: a plan is read by people and compared by line.
@@ -56,7 +52,11 @@ void print(const json::value& value, const std::string& indent, std::string* out
 
 }  // namespace
 
-std::string plan_json(const Plan& plan) {
+json::array strings_json(const std::vector<std::string>& strings) {
+  return json::array(strings.begin(), strings.end());
+}
+
+json::object plan_object(const Plan& plan) {
   json::object root;
   root["argv"] = strings_json(plan.argv);
   root["cgroup"] = {{"cpu_period_us", plan.cgroup.cpu_period_us},
@@ -76,10 +76,15 @@ std::string plan_json(const Plan& plan) {
   root["init"] = actions_json(plan.init);
   root["program"] = actions_json(plan.program);
   root["zone"] = actions_json(plan.zone);
-  std::string text;
-  print(root, "", &text);
-  text += "\n";
-  return text;
+  return root;
 }
+
+std::string print_lines(const json::value& value) {
+  std::string text;
+  print(value, "", &text);
+  return text + "\n";
+}
+
+std::string plan_json(const Plan& plan) { return print_lines(plan_object(plan)); }
 
 }  // namespace hutch::plan

@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +21,7 @@
 #include "isolation/launch.h"
 #include "isolation/mounts.h"
 #include "warden/pid_of.h"
+#include "warden/plan_host.h"
 #include "warden/warden.h"
 #include "warden/zone.h"
 
@@ -33,21 +32,6 @@ extern "C" const char hutch_sitecustomize_end[];
 
 namespace hutch::warden {
 namespace {
-
-// Where the template is mounted, in a mount namespace that nobody else has: every instance may use
-// the same directory. Not below the state directory, which the zone's root cannot enter.
-constexpr const char* kZoneDirectory = "/hutch/zone";
-
-// An ordinary user can make no directory there, and covers the place first, for the warden alone:
-// one of those that every host has and that hides nothing which is still needed.
-std::string zone_base(const WardenOptions& options) {
-  if (!options.rootless) return "/run";
-  for (const std::string place : {"/run", "/mnt", "/srv", "/media"}) {
-    const auto below = [&place](const std::string& path) { return path.starts_with(place + "/"); };
-    if (sys::exists(place) && !below(options.state_dir) && !below(options.image_path)) return place;
-  }
-  return "/run";
-}
 
 // The first message of the warden: whether it stands. A failure in words, cut to fit.
 struct StartReport {
@@ -60,37 +44,6 @@ struct StartReport {
 
 std::string_view embedded(const char* begin, const char* end) {
   return {begin, static_cast<std::size_t>(end - begin)};
-}
-
-std::vector<std::uint32_t> allowed_cpus() {
-  std::vector<std::uint32_t> cpus;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-// The first block, without the number of its processor: the plan counts anew.
-std::string first_cpuinfo_block() {
-  const auto text = sys::read_file("/proc/cpuinfo", 16 << 20);
-  if (!text) return "model name\t: unknown\n";
-  const std::string block = text->substr(0, text->find("\n\n") + 1);
-  const std::size_t line_end = block.find('\n');
-  return block.starts_with("processor") ? block.substr(line_end + 1) : block;
-}
-
-plan::PlanHost gather(const WardenOptions& options) {
-  plan::PlanHost host;
-  host.cpus = allowed_cpus();
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  host.open_files_max = files.rlim_max;
-  host.cpuinfo_block = first_cpuinfo_block();
-  host.zone_path = zone_base(options) + kZoneDirectory;
-  return host;
 }
 
 // What an operator and a test need to find everything that this instance has on the host.
@@ -179,7 +132,7 @@ Result<Cgroups> open_cgroups(const WardenOptions& options, pid_t server) {
 // Everything in order: what fails here is told to whoever typed the command.
 Result<int> serve(const WardenOptions& options, Fd& socket, pid_t server, Log& log) {
   const SystemClock clock;
-  const plan::PlanHost host = gather(options);
+  const plan::PlanHost host = plan_host(options);
   TRY(failpoint(options, Step::uid_range));
   const UidRange range = TRY(options.rootless ? take_subordinate_range() : take_uid_range());
   if (range.slots + 2 * options.slots_max > range.count) {

@@ -11,6 +11,7 @@
 #include "cli/image.h"
 #include "cli/man.h"
 #include "cli/output.h"
+#include "cli/plan.h"
 #include "cli/serve.h"
 #include "cli/version.h"
 
@@ -72,6 +73,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   app.set_version_flag("--version", version_line());
   add_serve_command(app, serve, exit_code);
   add_image_commands(app, exit_code);
+  add_plan_command(app, exit_code);
   add_doctor_command(app, exit_code);
   add_config_command(app, exit_code);
   add_docs_command(app, exit_code);

@@ -1,7 +1,9 @@
 #include "cli/doctor.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,8 +26,32 @@ struct Examination {
   Holdings holdings;
 };
 
-Examination examine(const config::Config& config) {
-  Examination examination{.findings = check_host(config), .state_dir = config.state_dir};
+struct DoctorFlags {
+  bool json = false;
+  bool rootless = false;
+  std::string user;
+};
+
+// Root may ask what an ordinary user would be told: the one named, or the one behind sudo.
+Result<plan::HostFacts> gather(const DoctorFlags& flags) {
+  if ((!flags.rootless && flags.user.empty()) || ::geteuid() != 0) {
+    return plan::gather_host_facts("");
+  }
+  const char* behind_sudo = std::getenv("SUDO_USER");
+  std::string user = flags.user;
+  if (user.empty() && behind_sudo != nullptr) user = behind_sudo;
+  if (user.empty() || user == "root") {
+    return fail(ErrorCode::config, "which user is asked about? --user NAME");
+  }
+  auto facts = plan::gather_host_facts_for("", user);
+  if (!facts) facts.error().code = ErrorCode::config;
+  return facts;
+}
+
+Result<Examination> examine(const config::Config& config, const DoctorFlags& flags) {
+  const plan::HostFacts facts = TRY(gather(flags));
+  Examination examination{.findings = plan::judge(facts, host_needs(config)),
+                          .state_dir = config.state_dir};
   Result<Instance> instance = read_instance(examination.state_dir);
   if (instance) {
     examination.holdings = count_holdings(*instance, "/proc");
@@ -118,19 +144,26 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("doctor", "Say what this host can do, and what a server has on it");
   const std::shared_ptr<ConfigFlags> flags = add_config_flags(*command);
-  auto wants_json = std::make_shared<bool>(false);
-  command->add_flag("--json", *wants_json, "For scripts: one JSON object");
-  command->footer("\nEnds with 0 when Hutch can run here, with 69 or 77 when it cannot.\n");
-  command->callback([flags, wants_json, &exit_code] {
+  auto wants = std::make_shared<DoctorFlags>();
+  command->add_flag("--json", wants->json, "For scripts: one JSON object");
+  command->add_flag("--rootless", wants->rootless,
+                    "As root: judge for the ordinary user behind sudo, or for --user");
+  command->add_option("--user", wants->user, "As root: judge for this ordinary user")
+      ->option_text("NAME");
+  command->footer(
+      "\nJudges for root when root asks, else for a server without root. Ends with 0 when Hutch "
+      "can run here, with 69 or 77 when it cannot.\n");
+  command->callback([flags, wants, &exit_code] {
     const Result<config::Config> config = load_config(*flags);
-    if (!config) {
-      exit_code = report(config.error());
+    const Result<Examination> examination =
+        config ? examine(*config, *wants) : fail(config.error());
+    if (!examination) {
+      exit_code = report(examination.error());
       return;
     }
-    const Examination examination = examine(*config);
-    const Status fit = plan::refuse_failed(examination.findings);
+    const Status fit = plan::refuse_failed(examination->findings);
     const int printed =
-        print_data(*wants_json ? as_json(examination) + "\n" : as_text(examination));
+        print_data(wants->json ? as_json(*examination) + "\n" : as_text(*examination));
     exit_code = fit ? printed : static_cast<int>(exit_code_for(fit.error().code));
   });
 }

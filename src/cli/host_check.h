@@ -1,5 +1,5 @@
 // The judgement of this host under one configuration: the same for `serve`, which refuses to start
-// on a failure, and for `doctor`, which shows it all.
+// on a failure, for `doctor`, which shows it all, and for `plan`.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace hutch::cli {
 
-// Looks at the host. A limit that it cannot hold is a failure: a sandbox without one is none.
-std::vector<plan::Finding> check_host(const config::Config& config);
+plan::HostNeeds host_needs(const config::Config& config);
 
-// What a start does with the host: cautions go to the log, failures are refused.
+// What a start does with the host: cautions go to the log, failures are refused. Before a user
+// namespace is entered, so that an ordinary user is told what that user lacks.
 Status admit_host(const config::Config& config, Log& log);
 
 }  // namespace hutch::cli

@@ -48,6 +48,10 @@ Step step_named(const std::string& name) {
 
 }  // namespace
 
+std::uint32_t sandboxes_max(const config::Config& config) {
+  return config.runs.max + config.pool.ceiling + kSlotsBeside;
+}
+
 warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
                                      const User& server) {
   return {.state_dir = config.state_dir,

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 #include "cli/privileges.h"
 #include "config/config.h"
 #include "engine/native_engine.h"
@@ -11,6 +13,9 @@
 #include "warden/options.h"
 
 namespace hutch::cli {
+
+// The sandboxes that there may be at once, those that are being taken down included.
+std::uint32_t sandboxes_max(const config::Config& config);
 
 warden::WardenOptions warden_options(const config::Config& config, const image::Image& image,
                                      const User& server);

@@ -1,6 +1,8 @@
 #include "plan/run_plan.h"
 
-#include "isolation/cgroup.h"
+#include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace hutch::plan {
 namespace {
@@ -26,6 +28,30 @@ void add_devices(const RunPlan& run, const std::string& dev, std::vector<Templat
     steps->push_back({"restrict", "", path, "ro,nosuid,noexec"});
   }
   steps->push_back({"restrict", "", dev, "ro,noexec"});
+}
+
+std::vector<CgroupFile> all_cgroup_files(const CgroupPlan& cgroup, CgroupVersion version) {
+  const std::string memory = std::to_string(cgroup.memory_bytes);
+  const std::string processes = std::to_string(cgroup.processes);
+  const std::string quota = std::to_string(cgroup.cpu_quota_us);
+  const std::string period = std::to_string(cgroup.cpu_period_us);
+  switch (version) {
+    case CgroupVersion::none: break;
+    case CgroupVersion::v1:
+      return {{"memory.limit_in_bytes", memory},
+              {"memory.memsw.limit_in_bytes", memory, true},
+              {"memory.kmem.tcp.limit_in_bytes", std::to_string(cgroup.memory_bytes / 8), true},
+              {"pids.max", processes},
+              {"cpu.cfs_period_us", period},
+              {"cpu.cfs_quota_us", quota}};
+    case CgroupVersion::v2:
+      return {{"memory.max", memory},
+              {"memory.swap.max", "0", true},
+              {"memory.oom.group", "1"},
+              {"pids.max", processes},
+              {"cpu.max", quota + " " + period}};
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,28 +80,15 @@ std::vector<TemplateStep> template_steps(const RunPlan& run) {
   return steps;
 }
 
-std::vector<CgroupFile> cgroup_files(const CgroupPlan& cgroup, CgroupVersion version) {
-  const std::string memory = std::to_string(cgroup.memory_bytes);
-  const std::string processes = std::to_string(cgroup.processes);
-  const std::string quota = std::to_string(cgroup.cpu_quota_us);
-  const std::string period = std::to_string(cgroup.cpu_period_us);
-  switch (version) {
-    case CgroupVersion::none: break;
-    case CgroupVersion::v1:
-      return {{"memory.limit_in_bytes", memory},
-              {"memory.memsw.limit_in_bytes", memory, true},
-              {"memory.kmem.tcp.limit_in_bytes", std::to_string(cgroup.memory_bytes / 8), true},
-              {"pids.max", processes},
-              {"cpu.cfs_period_us", period},
-              {"cpu.cfs_quota_us", quota}};
-    case CgroupVersion::v2:
-      return {{"memory.max", memory},
-              {"memory.swap.max", "0", true},
-              {"memory.oom.group", "1"},
-              {"pids.max", processes},
-              {"cpu.max", quota + " " + period}};
+std::vector<CgroupFile> cgroup_files(const RunPlan& run) {
+  std::vector<CgroupFile> files = all_cgroup_files(run.plan.cgroup, run.cgroups);
+  const std::pair<std::string_view, std::string_view> limits[] = {
+      {"memory", "memory."}, {"processes", "pids."}, {"cpus", "cpu."}};
+  for (const auto& [limit, prefix] : limits) {
+    if (std::ranges::find(run.not_held, limit) == run.not_held.end()) continue;
+    std::erase_if(files, [&](const CgroupFile& file) { return file.file.starts_with(prefix); });
   }
-  return {};
+  return files;
 }
 
 IdMaps id_maps(const RunPlan& run) {

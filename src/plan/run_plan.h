@@ -54,7 +54,8 @@ struct CgroupFile {
 
   friend bool operator==(const CgroupFile&, const CgroupFile&) = default;
 };
-std::vector<CgroupFile> cgroup_files(const CgroupPlan& cgroup, isolation::CgroupVersion version);
+// Without those of limits that are not held.
+std::vector<CgroupFile> cgroup_files(const RunPlan& run);
 
 struct IdMapLine {
   std::uint64_t inside = 0;

@@ -34,7 +34,7 @@ json::array template_json(const RunPlan& run) {
 
 json::array cgroup_files_json(const RunPlan& run) {
   json::array list;
-  for (const CgroupFile& file : cgroup_files(run.plan.cgroup, run.cgroups)) {
+  for (const CgroupFile& file : cgroup_files(run)) {
     list.push_back({{"file", file.file}, {"value", file.value}, {"optional", file.is_optional}});
   }
   return list;
@@ -86,6 +86,9 @@ std::string run_plan_json(const RunPlan& run) {
   json::object root = plan_object(run.plan);
   const IdMaps maps = id_maps(run);
   root["assumed"] = strings_json(run.assumed);
+  json::array cpus;
+  for (const std::uint32_t cpu : slot_cpus(run.host, run.plan.cpus_shown, 0)) cpus.push_back(cpu);
+  root["cpus"] = std::move(cpus);
   root["cgroup_files"] = cgroup_files_json(run);
   root["filters"] = filters_json();
   root["fit"] = refuse_failed(run.findings).has_value();

@@ -134,7 +134,7 @@ void add_limits(const RunPlan& run, std::string* text) {
       fmt::format("  memory {} bytes, {} processes with init, {} us of processor in {} us\n",
                   cgroup.memory_bytes, cgroup.processes, cgroup.cpu_quota_us, cgroup.cpu_period_us);
   *text += fmt::format("  processors shown: {}\n", run.plan.cpus_shown);
-  for (const CgroupFile& file : cgroup_files(cgroup, run.cgroups)) {
+  for (const CgroupFile& file : cgroup_files(run)) {
     *text += fmt::format("  {} = {}{}\n", file.file, file.value,
                          file.is_optional ? " (where the kernel has it)" : "");
   }

@@ -34,7 +34,7 @@ def refusal(*arguments):
     return done.stderr
 
 
-@pytest.mark.parametrize("command", ["", "serve", "doctor", "docs", "version"])
+@pytest.mark.parametrize("command", ["", "serve", "plan", "doctor", "docs", "version"])
 def test_the_help(command):
     done = run_hutch(*command.split(), "--help")
     assert done.returncode == 0 and done.stderr == ""

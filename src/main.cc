@@ -13,6 +13,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/host_check.h"
+#include "cli/notify_socket.h"
 #include "cli/output.h"
 #include "cli/privileges.h"
 #include "cli/process_setup.h"
@@ -134,6 +135,7 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
     if (!listens) return;
     cli::print_data(fmt::format("hutch ready internal={} public={}{}\n", internal.url(),
                                 outside.url(), cli::kTestingMark));
+    cli::tell_service_manager("READY=1");
   });
   io.run();
   if (!filled && config.testing.fail_step.empty()) return fail(filled.error());

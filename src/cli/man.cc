@@ -19,32 +19,13 @@ in a sandbox that was made for it alone and stood ready before it came, and what
 files it wrote and how it ended go back. The sandbox holds no credential, has no network but its own
 loopback, and is destroyed afterwards.)";
 
-constexpr std::string_view kConfigAbout = R"(The server reads settings in this order, and later ones
-win: the defaults, the TOML file named by `--config FILE`, each `--set key=value` in turn, and the
-flags `--internal`, `--public` and `--state-dir`. No file is read without being named; the unit
-hutch.service names /etc/hutch/hutch.toml. A key that is not in this list, a value of another type
-and a value out of range stop the start with exit code 64 and a line that says where it stands and
-what is allowed.)";
-
-constexpr std::string_view kConfigSizes = R"(A size is an integer of bytes, or a string with a unit:
-"512MiB" (B, KiB, MiB, GiB, TiB). With `--set`, strings are written without quotes, and the items of
-an array are separated by commas.)";
-
-constexpr std::string_view kConfigExample = R"([limits]
-memory_bytes = "1GiB"
-cpus = 2
-
-[pool]
-target = 5
-)";
-
 struct Place {
   std::string_view path;
   std::string_view what;
 };
 
 constexpr Place kFiles[] = {
-    {"/etc/hutch/hutch.toml", "The settings of `hutch.service`; see `hutch-config(5)`."},
+    {"/etc/hutch/config.toml", "The settings of `hutch.service`; see `hutch-config(5)`."},
     {"/var/lib/hutch", "The state directory of root: images, locks, pid files."},
     {"~/.local/state/hutch", "The state directory of everybody else."},
     {"/usr/share/hutch/images", "The recipes that `hutch image build` builds from."},
@@ -152,8 +133,8 @@ std::string command_sections(const CLI::App& app, const std::string& name) {
 std::string see_also(const CLI::App& app, std::string_view own) {
   std::string text;
   const auto add = [&](const std::string& page, int section) {
-    if (page != own)
-      text += fmt::format("{}{}({})", text.empty() ? "" : ",\n", bold(page), section);
+    if (fmt::format("{}.{}", page, section) == own) return;
+    text += fmt::format("{}{}({})", text.empty() ? "" : ",\n", bold(page), section);
   };
   add("hutch", 1);
   for (const CLI::App* command : shown_commands(app)) add("hutch-" + command->get_name(), 1);
@@ -179,7 +160,7 @@ std::string page_of_all(const CLI::App& app) {
   text +=
       ".PP\n" + bold("hutch run") + "\nends as the program did that it ran; its page says how.\n";
   text += ".SH EXAMPLES\n" + as_it_stands(app.get_footer());
-  return text + see_also(app, "hutch");
+  return text + see_also(app, "hutch.1");
 }
 
 std::string page_of(const CLI::App& app, const CLI::App& command) {
@@ -197,7 +178,7 @@ std::string page_of(const CLI::App& app, const CLI::App& command) {
   if (!command.get_footer().empty()) text += ".PP\n" + as_it_stands(command.get_footer());
   text += ".SH OPTIONS\n" + option_list(command);
   if (!inner.empty()) text += ".SH COMMANDS\n" + command_sections(command, full);
-  return text + see_also(app, title);
+  return text + see_also(app, title + ".1");
 }
 
 std::string_view kind_words(config::Kind kind) {
@@ -219,10 +200,31 @@ std::string range_words(const config::Field& field) {
                      config::format_size(static_cast<std::uint64_t>(field.max)));
 }
 
+// What docs/config.md says before its tables, without its heading and the word on where it is from.
+std::string introduction(std::string_view markdown) {
+  std::string text;
+  int paragraphs = 0;
+  for (std::size_t at = 0; at < markdown.size();) {
+    constexpr std::string_view kFence = "```";
+    const std::string_view rest = markdown.substr(at);
+    if (rest.starts_with("## ")) break;
+    const bool code = rest.starts_with(kFence);
+    const std::size_t found = rest.find(code ? "\n```\n" : "\n\n");
+    const std::size_t size = found == std::string_view::npos ? rest.size() : found;
+    if (code) {
+      text += ".PP\n" + as_it_stands(rest.substr(0, size).substr(rest.find('\n')));
+    } else if (++paragraphs > 2) {
+      text += (text.empty() ? "" : ".PP\n") + paragraph(rest.substr(0, size));
+    }
+    at += size + (code ? kFence.size() + 2 : 1);
+    while (at < markdown.size() && markdown[at] == '\n') ++at;
+  }
+  return text;
+}
+
 std::string page_of_settings(const CLI::App& app) {
   std::string text = head("hutch-config", 5, "the settings of Hutch");
-  text += ".SH DESCRIPTION\n" + paragraph(kConfigAbout) + ".PP\n" + paragraph(kConfigSizes);
-  text += ".SH EXAMPLES\n" + as_it_stands(kConfigExample) + ".SH SETTINGS\n";
+  text += ".SH DESCRIPTION\n" + introduction(config::reference_markdown()) + ".SH SETTINGS\n";
   const config::Config defaults;
   std::string_view group;
   for (const config::Field& field : config::fields()) {
@@ -233,11 +235,12 @@ std::string page_of_settings(const CLI::App& app) {
     group = now;
     const std::string value = field.default_words.empty() ? config::show(field, defaults)
                                                           : std::string(field.default_words);
-    text += fmt::format(".TP\n{}\n{}.br\nIs {}{}; by default {}.\n", bold(field.key),
-                        paragraph(field.doc), kind_words(field.kind), man_text(range_words(field)),
-                        man_text(value));
+    text +=
+        fmt::format(".TP\n{}\n{}.br\nIs {}{}; by default {}; changes at {}.\n", bold(field.key),
+                    paragraph(field.doc), kind_words(field.kind), man_text(range_words(field)),
+                    man_text(value), field.change == config::Change::live ? "SIGHUP" : "a start");
   }
-  return text + see_also(app, "hutch-config");
+  return text + see_also(app, "hutch-config.5");
 }
 
 int write_pages(const CLI::App& app, const std::string& directory) {

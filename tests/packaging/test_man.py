@@ -30,7 +30,10 @@ def test_there_is_one_for_each_command(pages):
 def test_roff_has_no_complaint(pages):
     for page in pages:
         done = subprocess.run(
-            ["groff", "-ww", "-man", "-Tutf8", str(page)], capture_output=True, text=True, timeout=60
+            ["groff", "-ww", "-man", "-Tutf8", str(page)],
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert (done.returncode, done.stderr) == (0, ""), page.name
         # A backslash or a request that was not protected eats what follows it.

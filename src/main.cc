@@ -61,6 +61,14 @@ Status listen(http::Server& server, std::string_view flag) {
   return status;
 }
 
+// What a reload hands new settings to.
+cli::Reload::Calls taken_over_by(service::Shots& shots, http::Server& internal,
+                                 http::Server& outside) {
+  return {.pool = [&](const auto& options) { shots.set_pool(options); },
+          .internal_hosts = [&](const auto& names) { internal.set_hosts(names); },
+          .public_hosts = [&](const auto& names) { outside.set_hosts(names); }};
+}
+
 // Serves until a signal, a failure or the end of its only connection says stop; the exit code.
 Result<int> serve_until_stopped(cli::ServerLife life) {
   TRY(cli::set_process_up(life.connection));
@@ -116,15 +124,11 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
   const auto reap = [&] {
     if (native) backing.warden()->reap();
   };
-  cli::Reload reload(config, log,
-                     {.pool = [&](const auto& options) { shots.set_pool(options); },
-                      .internal_hosts = [&](const auto& names) { internal.set_hosts(names); },
-                      .public_hosts = [&](const auto& names) { outside.set_hosts(names); }});
-  const cli::Signals signals(io, log,
-                             {.stop = [&] { shutdown.stop(); },
-                              .child_ended = reap,
-                              // One run is no reason to read anything again.
-                              .reload = [&] { listens ? reload.run() : void(); }});
+  cli::Reload reload(config, log, taken_over_by(shots, internal, outside));
+  // One run is no reason to read settings again.
+  const auto read_again = [&] { listens ? reload.run() : void(); };
+  const cli::Signals signals(
+      io, log, {.stop = [&] { shutdown.stop(); }, .child_ended = reap, .reload = read_again});
   Status filled;
   shots.start([&](Status status) {
     filled = std::move(status);

@@ -4,6 +4,7 @@
 
 #include "cli/wiring.h"
 #include "engine/fake_engine.h"
+#include "image/lock.h"
 #include "image/unpack.h"
 #include "warden/start.h"
 
@@ -39,6 +40,7 @@ Result<Backing> Backing::start(const ServerLife& life, const User& server,
   backing.image_name_ = config.image;
   if (config.engine == "fake") return backing;
   const image::Image image = TRY(open_image(life, server, log));
+  backing.image_ = TRY(image::hold_image(image));
   const warden::WardenOptions options = warden_options(config, image, server);
   warden::WardenConnection connection = TRY(warden::start_warden(options));
   backing.waived_ = std::move(connection.waived);

@@ -40,6 +40,7 @@ class Backing {
   WardenProcess* warden() { return warden_.get(); }
 
  private:
+  Fd image_;  // the hold on it; the warden has a copy, and the last one lets go
   std::unique_ptr<WardenProcess> warden_;
   Fd socket_;
   std::vector<std::string> waived_;

@@ -1,5 +1,5 @@
-// `hutch image build | ls | path`. Turns words into calls of the image room and answers into text;
-// data goes to standard output, chatter to standard error.
+// `hutch image build | ls | unpack | path | rm | prune`. Turns words into calls of the image room
+// and answers into text; data goes to standard output, chatter to standard error.
 #pragma once
 
 #include <CLI/CLI.hpp>

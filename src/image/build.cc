@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "base/units.h"
 #include "image/spawn.h"
+#include "image/tree.h"
 
 namespace hutch::image {
 namespace {
@@ -38,13 +39,10 @@ std::uint64_t bytes_free(const std::string& path) {
   return error ? 0 : space.available;
 }
 
-// Removal goes on when a file vanishes meanwhile; what is left is swept by the next build.
-void remove_tree(const std::string& path) {
-  std::error_code error;
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    fs::remove_all(path, error);
-    if (!error) return;
-  }
+// What cannot be removed now is swept by the next build.
+void discard(const std::string& path) {
+  std::uint64_t freed_bytes = 0;
+  ignore_error(remove_tree(path, freed_bytes));
 }
 
 std::string last_lines(std::string_view text, std::size_t count) {
@@ -110,7 +108,7 @@ class Build {
     if (auto built = already_built()) return *built;
     sweep();
     Rollback rollback;
-    rollback.add([this] { remove_tree(layout_.scratch); });
+    rollback.add([this] { discard(layout_.scratch); });
     TRY(check_space());
     TRY(with_space(sys::make_directories(work_ + "/scratch", 0755)));
     TRY(with_space(sys::write_file_atomic(log_, "", 0644)));
@@ -174,7 +172,7 @@ class Build {
 
   // What a build that was killed has left behind.
   void sweep() const {
-    remove_tree(layout_.scratch);
+    discard(layout_.scratch);
     for (const std::string& directory : {layout_.images, layout_.refs}) {
       std::error_code error;
       for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
@@ -282,7 +280,7 @@ class Build {
                     rootfs};
     TRY(spawn(std::move(command)));
     // Gone before anything is synced, or the disk would first have to write a tree nobody needs.
-    remove_tree(rootfs);
+    discard(rootfs);
     step("hashing");
     metadata.digest = TRY(file_digest(file, stop()));
     std::error_code error;

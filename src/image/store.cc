@@ -11,6 +11,7 @@
 
 #include "base/sys.h"
 #include "base/units.h"
+#include "image/lock.h"
 
 namespace hutch::image {
 namespace {
@@ -20,15 +21,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kMetadataBytesMax = 1_MiB;
 constexpr std::size_t kRefBytesMax = 128;
-
-Result<std::string> read_ref(const Layout& layout, std::string_view name) {
-  std::string text = TRY(sys::read_file(layout.ref_path(name), kRefBytesMax));
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (!is_digest(text)) {
-    return fail(ErrorCode::config, layout.ref_path(name) + " holds no digest");
-  }
-  return text;
-}
 
 Error no_image(std::string_view state_dir, std::string_view name) {
   const std::string_view buildable = is_digest(name) ? "python" : name;
@@ -57,6 +49,15 @@ std::string Layout::metadata_path(std::string_view digest) const {
 
 std::string Layout::ref_path(std::string_view name) const {
   return fmt::format("{}/{}", refs, name);
+}
+
+Result<std::string> read_ref(const Layout& layout, std::string_view name) {
+  std::string text = TRY(sys::read_file(layout.ref_path(name), kRefBytesMax));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (!is_digest(text)) {
+    return fail(ErrorCode::config, layout.ref_path(name) + " holds no digest");
+  }
+  return text;
 }
 
 std::string metadata_text(const Metadata& metadata) {
@@ -149,7 +150,7 @@ Result<std::vector<ImageInfo>> list_images(std::string_view state_dir) {
     if (!metadata) continue;
     const auto ref = read_ref(layout, metadata->config.name);
     const std::string path = layout.image_path(digest, metadata->format);
-    infos.push_back({std::move(metadata).value(), path, ref && *ref == digest});
+    infos.push_back({std::move(metadata).value(), path, ref && *ref == digest, is_held(path)});
   }
   if (error) {
     return fail(Error{ErrorCode::io, Step::none, error.value(), "cannot list " + layout.images});
@@ -164,6 +165,7 @@ Result<std::vector<ImageInfo>> list_images(std::string_view state_dir) {
 Status publish(std::string_view state_dir, const Metadata& metadata, const std::string& staged) {
   const Layout layout(state_dir);
   const std::string path = layout.image_path(metadata.digest, metadata.format);
+  const Fd lock = TRY(lock_store(layout));
   std::error_code error;
   // The same bytes may stand there already, possibly mounted; content-addressed, they are the same.
   if (!sys::exists(path)) {

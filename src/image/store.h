@@ -4,8 +4,8 @@
 //   images/refs/<name>      the digest that the name means now
 //   images/tmp/<name>/      a build in progress; images/build.lock is held meanwhile
 //   cache/                  downloads, safe to delete
-// and publishes by rename, last of all the name, so that a reader never sees half an image. Never
-// builds, mounts or deletes an image.
+// and publishes by rename, last of all the name, so that a reader never sees half an image. Who
+// uses an image holds a lock on it (lock.h). Never builds, mounts or deletes an image.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +53,7 @@ struct ImageInfo {
   Metadata metadata;
   std::string path;
   bool current = false;  // whether the image's name means this digest
+  bool held = false;     // whether a server or a run uses it now
 };
 
 // Absolute paths of the layout above.
@@ -72,6 +73,9 @@ struct Layout {
 
 std::string metadata_text(const Metadata& metadata);
 Result<Metadata> parse_metadata(std::string_view text);
+
+// The digest that `name` means. Errors: not_found, config (the file holds no digest), io.
+Result<std::string> read_ref(const Layout& layout, std::string_view name);
 
 // `no_image` names the command that builds it.
 Result<Image> open_image(std::string_view state_dir, std::string_view name_or_digest);

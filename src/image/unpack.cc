@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "image/build.h"
 #include "image/spawn.h"
+#include "image/tree.h"
 
 namespace hutch::image {
 namespace {
@@ -58,17 +59,9 @@ Status extract(const std::string& file, const std::string& directory, const std:
                                          ended.tail.substr(0, 2000)));
 }
 
-void remove_tree(const std::string& path) {
-  std::error_code error;
-  // A directory of the image may lack the write permission that emptying it needs.
-  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
-       it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored) && !it->is_symlink(ignored)) {
-      fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-    }
-  }
-  fs::remove_all(path, error);
+void discard(const std::string& path) {
+  std::uint64_t freed_bytes = 0;
+  ignore_error(remove_tree(path, freed_bytes));
 }
 
 bool is_unpacked(const Metadata& metadata, const Layout& layout) {
@@ -100,10 +93,10 @@ Result<Image> unpack_image(const UnpackOptions& options,
   if (is_unpacked(metadata, to)) return as_image(metadata, to);
   progress(fmt::format("unpacking the image {} (once)", metadata.config.name));
   const std::string work = to.scratch + "/unpack";
-  remove_tree(work);
+  discard(work);
   TRY(sys::make_directories(work, 0755));
   Rollback rollback;
-  rollback.add([&work] { remove_tree(work); });
+  rollback.add([&work] { discard(work); });
   TRY(extract(source, work + "/rootfs", work + "/log", options.interrupt_fd));
   metadata.format = Format::directory;
   TRY(publish(options.to_state_dir, metadata, work + "/rootfs"));

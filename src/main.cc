@@ -121,14 +121,11 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
                       .stop_runs = [&] { shots.stop_now(); },
                       .connections = [&] { return internal.connections() + outside.connections(); },
                       .close = [&] { internal.close(), outside.close(); }});
-  const auto reap = [&] {
-    if (native) backing.warden()->reap();
-  };
+  const auto reap = [&] { native ? backing.warden()->reap() : void(); };
   cli::Reload reload(config, log, taken_over_by(shots, internal, outside));
-  // One run is no reason to read settings again.
-  const auto read_again = [&] { listens ? reload.run() : void(); };
-  const cli::Signals signals(
-      io, log, {.stop = [&] { shutdown.stop(); }, .child_ended = reap, .reload = read_again});
+  const auto stop = [&] { shutdown.stop(); };
+  const auto hang_up = [&] { listens ? reload.run() : void(); };  // one run reads no settings again
+  const cli::Signals signals(io, log, {.stop = stop, .child_ended = reap, .reload = hang_up});
   Status filled;
   shots.start([&](Status status) {
     filled = std::move(status);

@@ -217,14 +217,26 @@ Result<std::size_t> write_some(int fd, std::span<const std::byte> bytes) {
   }
 }
 
-Result<std::size_t> send_some(int socket, std::span<const std::byte> bytes) {
+namespace {
+
+Result<std::size_t> send_with(int socket, std::span<const std::byte> bytes, int flags) {
   for (;;) {
-    const ssize_t put = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t put = ::send(socket, bytes.data(), bytes.size(), flags | MSG_NOSIGNAL);
     if (put >= 0) return static_cast<std::size_t>(put);
     if (errno == EINTR) continue;
     if (errno == EAGAIN) return std::size_t{0};
     return failed("cannot write to a socket");
   }
+}
+
+}  // namespace
+
+Result<std::size_t> send_some(int socket, std::span<const std::byte> bytes) {
+  return send_with(socket, bytes, 0);
+}
+
+Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
+  return send_with(socket, bytes, MSG_DONTWAIT);
 }
 
 Status make_directories(const std::string& path, mode_t mode) {

@@ -66,6 +66,8 @@ Result<ReadResult> read_some(int fd, std::span<std::byte> buffer);
 Result<std::size_t> write_some(int fd, std::span<const std::byte> bytes);
 // The same for a stream socket; a peer that has closed gives an Error, never SIGPIPE.
 Result<std::size_t> send_some(int socket, std::span<const std::byte> bytes);
+// The same for a stream socket that may block for others who share it: 0 when it would.
+Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes);
 
 Status make_directories(const std::string& path, mode_t mode);
 bool exists(const std::string& path);

@@ -49,6 +49,9 @@ Result<Backing> Backing::start(const ServerLife& life, const User& server,
   backing.options_ = engine_options(config, image);
   backing.image_name_ = image.name;
   backing.image_digest_ = image.digest;
+  // Nobody is spared the time that libraries take where the program waits for its sandbox; it
+  // imports what it needs.
+  if (!life.listens()) backing.options_.imports.clear();
   return backing;
 }
 

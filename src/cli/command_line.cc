@@ -12,6 +12,8 @@
 #include "cli/man.h"
 #include "cli/output.h"
 #include "cli/plan.h"
+#include "cli/run.h"
+#include "cli/run_exit_code.h"
 #include "cli/serve.h"
 #include "cli/version.h"
 
@@ -61,6 +63,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
     what = fmt::format("there is no command `{} {}`", name, words.front());
   }
   print_chatter(fmt::format("hutch: {}\nhutch: `{} --help` shows what can be said\n", what, name));
+  // The code of a program that was never run must not look like that program's own.
+  if (name == "hutch run") return static_cast<int>(RunExitCode::failed);
   return static_cast<int>(ExitCode::usage);
 }
 
@@ -71,6 +75,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   CLI::App app{"Hutch runs the code that AI agents write, in sandboxes.", "hutch"};
   app.require_subcommand(1);
   app.set_version_flag("--version", version_line());
+  add_run_command(app, serve, exit_code);
   add_serve_command(app, serve, exit_code);
   add_image_commands(app, exit_code);
   add_plan_command(app, exit_code);

@@ -17,10 +17,7 @@ constexpr rlim_t kDescriptorsWanted = 65'536;
 
 }  // namespace
 
-Status set_process_up(const Fd& kept) {
-  ::umask(S_IWGRP | S_IWOTH);
-  // Before the first line of the log, which nobody may be reading.
-  std::signal(SIGPIPE, SIG_IGN);
+Status open_standard_descriptors() {
   for (int standard = 0; standard <= 2; ++standard) {
     if (::fcntl(standard, F_GETFD) >= 0) continue;
     // The lowest free number is the one that is missing. It must outlive this function: a listener
@@ -28,6 +25,14 @@ Status set_process_up(const Fd& kept) {
     Fd filler = TRY(sys::open("/dev/null", O_RDWR));
     static_cast<void>(filler.release());
   }
+  return {};
+}
+
+Status set_process_up(const Fd& kept) {
+  ::umask(S_IWGRP | S_IWOTH);
+  // Before the first line of the log, which nobody may be reading.
+  std::signal(SIGPIPE, SIG_IGN);
+  TRY(open_standard_descriptors());
   const unsigned after = kept ? static_cast<unsigned>(kept.get()) + 1 : 3;
   if (after > 4) ::close_range(3, after - 2, 0);
   ::close_range(after, ~0U, 0);

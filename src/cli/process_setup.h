@@ -12,6 +12,10 @@ namespace hutch::cli {
 // write and not our end. Call it first of all.
 Status set_process_up(const Fd& kept);
 
+// Descriptors 0 to 2 are open: on /dev/null where they were not, so that nothing else gets their
+// numbers.
+Status open_standard_descriptors();
+
 // Asks the kernel to take this process late when the host runs out of memory. Needs root; without
 // effect where that is not allowed. Children inherit it, so call it when they have been made.
 void survive_memory_shortage();

@@ -12,6 +12,28 @@ from room import TREE, Room, dependencies, make_base
 BUILD = TREE / "build" / "release"
 SNIPPET = '{"code":"import getpass, os\\nprint(2**32, os.getuid())"}'
 
+RUNS = [
+    (
+        {"code": "open('out', 'w').write(open('in').read())",
+         "files": [{"path": "in", "content_b64": "YQ=="}]},
+        {"files": [{"path": "out", "size": 1, "type": "text/plain", "content_b64": "YQ=="}]},
+    ),
+    ({"code": "while True: pass", "timeout_s": 1}, {"exit_code": -1}),
+    # A run out of memory is no failure of the service.
+    ({"code": "x = []\nwhile True: x.append(bytearray(10**7))"}, {"exit_code": 137}),
+    (
+        {"code": "import multiprocessing, socket\n"
+                 "print(multiprocessing.Pool(2).map(abs, [-1]), socket.if_nameindex()[0][1])"},
+        {"stdout": "[1] lo\n"},
+    ),
+    # Just-in-time compilers write into what they execute.
+    ({"code": "import mmap; mmap.mmap(-1, 4096, prot=7); print('ok')"}, {"stdout": "ok\n"}),
+    (
+        {"code": "import os\nopen('f', 'w'), os.chmod('f', 0o2755)\nprint(oct(os.stat('f').st_mode))"},
+        {"stdout": "0o102755\n"},
+    ),
+]
+
 
 def build_deb(out):
     done = subprocess.run(
@@ -125,6 +147,13 @@ def test_under_systemd(booted):
     ] * 4
     room.run("systemctl reload hutch")
     assert '"exit_code":0' in room.http("/v1/execute", SNIPPET)
+
+    # What the unit takes from the service is nothing that a run needs.
+    room.run("systemd-analyze verify hutch.service")
+    for body, expected in RUNS:
+        answer = json.loads(room.http("/v1/execute", json.dumps(body)))
+        assert expected.items() <= answer.items(), (body, answer)
+    assert room.run("systemctl show hutch -p MainPID --value").stdout.strip() == first
 
     # An upgrade replaces the server, and keeps state and settings.
     room.run("echo '# mine' >>/etc/hutch/config.toml")

@@ -69,6 +69,14 @@ cli::Reload::Calls taken_over_by(service::Shots& shots, http::Server& internal,
           .public_hosts = [&](const auto& names) { outside.set_hosts(names); }};
 }
 
+// To whoever started this process: runs are taken, and where.
+void say_ready(const http::Server& internal, const http::Server& outside) {
+  // Who closed standard output does not want to know.
+  cli::print_data(fmt::format("hutch ready internal={} public={}{}\n", internal.url(),
+                              outside.url(), cli::kTestingMark));
+  cli::tell_service_manager("READY=1");
+}
+
 // Serves until a signal, a failure or the end of its only connection says stop; the exit code.
 Result<int> serve_until_stopped(cli::ServerLife life) {
   TRY(cli::set_process_up(life.connection));
@@ -132,11 +140,7 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
     // A step that is made to fail is asked about from outside, so that server has to stay.
     if (!filled && config.testing.fail_step.empty()) return shutdown.fail(lost);
     log.info("ready", "runs are taken", {{"internal", internal.url()}, {"public", outside.url()}});
-    // Who closed standard output does not want to know.
-    if (!listens) return;
-    cli::print_data(fmt::format("hutch ready internal={} public={}{}\n", internal.url(),
-                                outside.url(), cli::kTestingMark));
-    cli::tell_service_manager("READY=1");
+    if (listens) say_ready(internal, outside);
   });
   io.run();
   if (!filled && config.testing.fail_step.empty()) return fail(filled.error());

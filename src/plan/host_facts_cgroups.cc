@@ -87,7 +87,8 @@ bool is_shared(const std::string& root, const std::string& own) {
     return std::ranges::find(handed, need.controller) != handed.end();
   });
   if (hands_down) return false;
-  const std::string_view self = line_of(text_of(root + "/proc/self/status"), "Pid:");
+  const std::string status = text_of(root + "/proc/self/status");
+  const std::string_view self = line_of(status, "Pid:");
   const std::vector<std::string> members = split(text_of(own + "/cgroup.procs"), "\n");
   return std::ranges::any_of(members, [&](const std::string& pid) { return pid != self; });
 }

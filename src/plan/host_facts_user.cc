@@ -58,7 +58,8 @@ void read_subordinate_ids(const std::string& root, UserFacts& user) {
   user.subordinate_uids = parse_subordinate_ids(uids, user.name, user.uid);
   user.subordinate_gids = parse_subordinate_ids(gids, user.name, user.uid);
   user.subordinate_ids_free = find_free_start({uids, gids}, kSubordinateIds);
-  const std::string_view source = line_of(text_of(root + "/etc/nsswitch.conf"), "subid:");
+  const std::string services = text_of(root + "/etc/nsswitch.conf");
+  const std::string_view source = line_of(services, "subid:");
   user.subordinate_ids_elsewhere = !source.empty() && source != "files";
   const std::string passwd = text_of(root + "/etc/passwd");
   for (const IdRange& range : user.subordinate_uids) {

@@ -12,14 +12,21 @@ namespace {
 
 // What the host itself runs, beside the sandboxes.
 constexpr std::uint64_t kProcessesBeside = 2048;
-// Descriptors of server and warden, each: what they always have, and what a sandbox takes.
-constexpr std::uint64_t kFilesBeside = 48;
-constexpr std::uint64_t kFilesPerSandbox = 12;
+// Descriptors of server and warden, each: the numbers from 64 to 70 are passed through when those
+// of a sandbox are put in their places; and what a sandbox takes with its run and its connection.
+constexpr std::uint64_t kFilesBeside = 72;
+constexpr std::uint64_t kFilesPerSandbox = 8;
 // Python with all libraries of the image loaded has some two thousand.
 constexpr std::uint64_t kMapCountWanted = 16'384;
 constexpr std::uint64_t kMapCountUsual = 65'530;
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / 1_MiB) + " MiB"; }
+
+// A line for the next login.
+std::string limits_line(const HostFacts& facts, const std::string& limit) {
+  return "echo '" + facts.user.name + " - " + limit +
+         "' | sudo tee -a /etc/security/limits.d/hutch.conf";
+}
 
 std::uint64_t sandboxes_at_most(const HostNeeds& needs) {
   return std::max(needs.sandboxes, needs.sandboxes_max);
@@ -74,8 +81,7 @@ Finding judge_process_limit(const HostFacts& facts, const HostNeeds& needs) {
                  "The user may have " + std::to_string(facts.user.processes_max) +
                      " processes (ulimit -u), and full sandboxes use " + std::to_string(wanted) +
                      ": they are refused processes early.",
-                 "echo '" + facts.user.name + " - nproc unlimited' | " +
-                     "sudo tee /etc/security/limits.d/hutch.conf");
+                 limits_line(facts, "nproc unlimited"));
 }
 
 Finding judge_open_files(const HostFacts& facts, const HostNeeds& needs) {
@@ -84,8 +90,11 @@ Finding judge_open_files(const HostFacts& facts, const HostNeeds& needs) {
   const std::uint64_t least = kFilesBeside + kFilesPerSandbox * needs.sandboxes;
   const std::uint64_t most = kFilesBeside + kFilesPerSandbox * sandboxes_at_most(needs);
   const std::string have = "This process may open " + std::to_string(limit) + " files";
-  const std::string remedy =
-      "ulimit -Hn " + std::to_string(std::max<std::uint64_t>({most, needs.open_files, 65'536}));
+  const std::string wanted =
+      std::to_string(std::max<std::uint64_t>({most, needs.open_files, 65'536}));
+  const std::string remedy = facts.user.is_root
+                                 ? "prlimit --nofile=" + wanted + ":" + wanted + " hutch serve ..."
+                                 : limits_line(facts, "nofile " + wanted);
   if (limit < least) {
     return failed(kName, have + " (ulimit -Hn), and a start takes " + std::to_string(least) + ".",
                   remedy);

@@ -144,7 +144,7 @@ TEST(Judge, RoomOnTheHost) {
           {"open_files",
            fail,
            [](auto& f) { f.user.open_files_max = 48; },
-           {"may open 48 files (ulimit -Hn)", "ulimit -Hn 65536"}},
+           {"may open 48 files (ulimit -Hn)", "prlimit --nofile=65536:65536 hutch serve"}},
           {"open_files", caution, [](auto& f) { f.user.open_files_max = 512; }, {"full use"}},
           {"open_files", caution, [](auto& f) { f.user.open_files_max = 1000; }, {"1024"}},
           {"inotify", fail, [](auto& f) { f.inotify_instances_max = 2; }, {"a start takes 3"}},

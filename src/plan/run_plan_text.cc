@@ -144,8 +144,8 @@ void add_limits(const RunPlan& run, std::string* text) {
 
 void add_map(std::string_view name, const std::vector<IdMapLine>& map, std::string* text) {
   for (const IdMapLine& line : map) {
-    *text += fmt::format("  {:8} {} and on = {} and on, {} ids\n", name, line.inside, line.outside,
-                         line.count);
+    const std::string range = line.count == 1 ? "" : fmt::format(", and {} more", line.count - 1);
+    *text += fmt::format("  {:8} {} = {}{}\n", name, line.inside, line.outside, range);
   }
 }
 

@@ -65,6 +65,22 @@ class ShotsTest : public testing::Test {
     return slot;
   }
 
+  static boost::asio::awaitable<void> keep_live(Shots& shots, model::ShotSpec spec,
+                                                std::shared_ptr<LiveShot> live,
+                                                std::shared_ptr<std::optional<Answer>> slot) {
+    Answer answer = co_await shots.run(std::move(spec), nullptr, std::move(live));
+    slot->emplace(std::move(answer));
+  }
+
+  std::shared_ptr<std::optional<Answer>> follow(std::string code, std::shared_ptr<LiveShot> live) {
+    model::ShotSpec spec;
+    spec.code = std::move(code);
+    auto slot = std::make_shared<std::optional<Answer>>();
+    boost::asio::co_spawn(io_, keep_live(*shots_, std::move(spec), std::move(live), slot),
+                          boost::asio::detached);
+    return slot;
+  }
+
   Answer run(std::string code) {
     const auto slot = fire(std::move(code));
     EXPECT_TRUE(until([&] { return slot->has_value(); }));
@@ -93,6 +109,49 @@ TEST_F(ShotsTest, AnswersFromASandboxOfItsOwn) {
   ASSERT_TRUE(until([&] { return shots_->pool_numbers().warm == 3; }));
   EXPECT_EQ(shots_->pool_numbers().in_flight, 0U);
   EXPECT_EQ(shots_->pool_numbers().created_total, 4U);
+}
+
+TEST_F(ShotsTest, ARunThatIsFollowedGivesItsOutputWhileItGoesOn) {
+  start_filled();
+  const auto live = std::make_shared<LiveShot>();
+  const auto slot = follow("#fake stdout a\n#fake stderr b\n#fake wait 20", live);
+  ASSERT_TRUE(until([&] { return live->output.begun(); }));
+  EXPECT_FALSE(slot->has_value());
+  std::string text;
+  ASSERT_TRUE(until([&] {
+    while (const auto piece = live->output.take()) text += piece->bytes;
+    return text == "a\nb\n";
+  }));
+  EXPECT_FALSE(slot->has_value());
+  ASSERT_TRUE(until([&] { return slot->has_value(); }));
+  ASSERT_TRUE(**slot);
+  EXPECT_EQ((**slot)->sandbox_id, live->sandbox_id);
+  EXPECT_EQ((**slot)->result.out.total_bytes, 2U);
+  EXPECT_EQ((**slot)->result.out.head, "");
+}
+
+TEST_F(ShotsTest, ARunThatIsFollowedBeginsOnceHoweverManySandboxesAreTried) {
+  start_filled();
+  const auto live = std::make_shared<LiveShot>();
+  int begun = 0;
+  live->output.on_change([&] { begun += live->output.begun() ? 1 : 0; });
+  const auto slot = follow("pass", live);
+  for (const auto sandbox : engine_.warm()) engine_.kill_warm(sandbox);
+  ASSERT_TRUE(until([&] { return slot->has_value(); }));
+  EXPECT_TRUE(**slot);
+  EXPECT_EQ(begun, 1);
+  EXPECT_GE(engine_.used().size(), 2U);
+}
+
+TEST_F(ShotsTest, WhatFailsBeforeTheProgramHasItsCodeNeverBegins) {
+  start_filled();
+  for (const char* code : {"#fake reject no", "#fake unstarted"}) {
+    const auto live = std::make_shared<LiveShot>();
+    const auto slot = follow(code, live);
+    ASSERT_TRUE(until([&] { return slot->has_value(); }));
+    EXPECT_FALSE(**slot);
+    EXPECT_FALSE(live->output.begun()) << code;
+  }
 }
 
 TEST_F(ShotsTest, FiftyAtOnceGetFiftySandboxes) {
@@ -126,13 +185,16 @@ TEST_F(ShotsTest, PassesFailuresOn) {
 
 TEST_F(ShotsTest, ASandboxThatDiedUnnoticedCostsTheCallerNothing) {
   start_filled();
-  // The engine's news of the death is posted, the request comes before it.
-  engine_.kill_warm(engine_.warm().front());
-  const auto answer = run("print(2**32)");
+  // The engine's news of the deaths is posted, the request comes before it.
+  const auto slot = fire("print(2**32)");
+  for (const auto sandbox : engine_.warm()) engine_.kill_warm(sandbox);
+  ASSERT_TRUE(until([&] { return slot->has_value(); }));
+  const Answer& answer = **slot;
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->result.out.head, "4294967296\n");
+  EXPECT_GE(engine_.used().size(), 2U);
   ASSERT_TRUE(until([&] { return shots_->pool_numbers().warm == 3; }));
-  EXPECT_EQ(shots_->pool_numbers().created_total, 5U);
+  EXPECT_EQ(shots_->pool_numbers().created_total, 7U);
 }
 
 TEST_F(ShotsTest, WaitsInLineThenIsBusy) {

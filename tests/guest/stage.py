@@ -135,7 +135,7 @@ class Stage:
         }
         for name, value in {**base, **self.environment, **environment}.items():
             command += ["--setenv", name, value]
-        return [*command, self.interpreter.path, program]
+        return [*command, self.interpreter.path, *program]
 
     def _start(self, work, environment, program, code_socket):
         command = self._command(work, environment, program)
@@ -150,21 +150,21 @@ class Stage:
             pass_fds=() if code_socket is None else (code_socket,),
         )
 
-    def plain(self, source):
+    def plain(self, source, arguments=()):
         with tempfile.TemporaryDirectory(prefix="hutch-plain-") as work:
             self._fill(work)
             pathlib.Path(work, "main.py").write_bytes(source)
-            process = self._start(work, {}, "/work/main.py", None)
+            process = self._start(work, {}, ["/work/main.py", *arguments], None)
             out, err = process.communicate(timeout=WAIT_S)
             return Ended(out, err, process.returncode, self._collect(work))
 
-    def warm(self, source, *, imports=(), before_end=None):
+    def warm(self, source, arguments=(), *, imports=(), before_end=None):
         """`before_end` gets the WarmProcess once the program has been sent."""
         with tempfile.TemporaryDirectory(prefix="hutch-warm-") as work:
             with WarmProcess(self, work, imports) as warm:
                 if warm.wait_ready():
                     self._fill(work)
-                    warm.send(source)
+                    warm.send(source, arguments)
                 if before_end:
                     before_end(warm)
                 out, err = warm.process.communicate(timeout=WAIT_S)
@@ -194,7 +194,7 @@ class WarmProcess:
         self.socket.settimeout(WAIT_S)
         with theirs:
             environment = {"PYTHONPATH": "/opt/hutch"}
-            self.process = stage._start(work, environment, "/code/main.py", theirs.fileno())
+            self.process = stage._start(work, environment, ["/code/main.py"], theirs.fileno())
         message = json.dumps({"imports": list(imports)}).encode()
         self.socket.sendall(struct.pack("<I", len(message)) + message)
 

@@ -49,6 +49,36 @@ def test_own_files_come_first(interpreter, name):
     assert without_addresses(warm) == without_addresses(stage.plain(source.encode()))
 
 
+ARGUMENTS = ["-v", "", "two words", "é😀", "--x=$HOME", "-", "a\nb"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import sys\nprint(sys.argv, sys.orig_argv)\n",
+        "import argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('-v', action='store_true')\n"
+        "parser.add_argument('rest', nargs='*')\n"
+        "print(parser.parse_known_args())\n"
+        "parser.parse_args(['--help'])\n",
+        "import multiprocessing as m, sys\n"
+        "def show(q): q.put(sys.argv)\n"
+        "if __name__ == '__main__':\n"
+        "    m.set_start_method('spawn')\n"
+        "    q = m.Queue(); p = m.Process(target=show, args=(q,)); p.start()\n"
+        "    print(q.get()); p.join()\n",
+    ],
+    ids=["as_lists", "argparse", "in_a_spawned_process"],
+)
+@pytest.mark.parametrize("arguments", [[], ARGUMENTS, ["x" * 128] * 1024], ids=["0", "7", "1024"])
+def test_arguments_are_those_of_a_plain_run(interpreter, source, arguments):
+    stage = Stage(interpreter)
+    assert stage.warm(source.encode(), arguments).seen() == (
+        stage.plain(source.encode(), arguments).seen()
+    )
+
+
 def test_the_runner_imports_nothing_of_the_program(interpreter):
     (
         "Every module of the standard library, planted: none is run before the "
@@ -91,7 +121,7 @@ def test_imported_libraries_leave_the_environment_alone(interpreter):
     assert b"PYTHONPATH" not in warm.stdout and warm.stdout.endswith(b"1\n")  # PYTHONHASHSEED
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x05", b"\x05\0\0\0\0\0\0\0abc"])
+@pytest.mark.parametrize("sent", [b"", b"\x05", b"\x05\0\0\0ab\0", b"\0\0\0\0\x05\0\0\0\0\0\0\0abc"])
 def test_end_of_file_before_the_program_is_silent(interpreter, tmp_path, sent):
     with WarmProcess(Stage(interpreter), str(tmp_path), []) as warm:
         assert warm.wait_ready()

@@ -41,3 +41,4 @@ endfunction()
 
 hutch_embed_source(sitecustomize src/guest/python/sitecustomize.py)
 hutch_embed_source(openapi spec/openapi.yaml)
+hutch_embed_source(errors docs/errors.md)

@@ -60,3 +60,9 @@ else()
 endif()
 
 configure_file(cmake/hutch_version.h.in generated/hutch_version.h @ONLY)
+# Looked at in every build, and only what includes it is compiled again.
+add_custom_target(hutch_commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}
+          -DOUTPUT=${CMAKE_BINARY_DIR}/generated/hutch_commit.h
+          -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/hutch_commit.h VERBATIM)

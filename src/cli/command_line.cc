@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/docs.h"
 #include "cli/doctor.h"
@@ -12,6 +13,7 @@
 #include "cli/man.h"
 #include "cli/output.h"
 #include "cli/plan.h"
+#include "cli/pool.h"
 #include "cli/run.h"
 #include "cli/run_exit_code.h"
 #include "cli/serve.h"
@@ -22,9 +24,9 @@ namespace {
 
 constexpr const char* kFooter = R"--(
 Start here:
+  hutch doctor                what this host can do, and what it lacks
   hutch image build python    once, a few minutes
-  hutch serve                 then: curl -d '{"code":"print(2**32)"}' 127.0.0.1:8700/v1/execute
-  hutch doctor                what this host can do, and what it lacks)--";
+  hutch run -c 'print(2**32)' a first answer; `hutch serve` is for more)--";
 
 void add_help_command(CLI::App& app, int& exit_code) {
   CLI::App* help = app.add_subcommand("help", "Show the help of hutch, or of one command");
@@ -77,11 +79,13 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   app.set_version_flag("--version", version_line());
   add_run_command(app, serve, exit_code);
   add_serve_command(app, serve, exit_code);
+  add_pool_command(app, exit_code);
   add_image_commands(app, exit_code);
   add_plan_command(app, exit_code);
   add_doctor_command(app, exit_code);
   add_config_command(app, exit_code);
   add_docs_command(app, exit_code);
+  add_completion_command(app, exit_code);
   add_version_command(app, exit_code);
   add_help_command(app, exit_code);
   add_man_command(app, exit_code);  // describes all the others

@@ -7,7 +7,8 @@ set(commit unknown)
 find_program(git git)
 if(git AND EXISTS ${SOURCE}/.git)
   execute_process(
-    COMMAND ${git} -C ${SOURCE} -c safe.directory=* describe --always --abbrev=12 --exclude=* --dirty
+    COMMAND ${git} -C ${SOURCE} -c safe.directory=* describe --always --abbrev=12 --exclude=*
+            --dirty
     OUTPUT_VARIABLE described RESULT_VARIABLE failed
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   if(NOT failed)

@@ -24,9 +24,9 @@ namespace {
 
 constexpr const char* kFooter = R"--(
 Start here:
-  hutch doctor                what this host can do, and what it lacks
-  hutch image build python    once, a few minutes
-  hutch run -c 'print(2**32)' a first answer; `hutch serve` is for more)--";
+  hutch doctor                   what this host can do, and what it lacks
+  hutch image build python       once, a few minutes
+  hutch run -c 'print(2**32)'    a first answer; `hutch serve` keeps sandboxes warm for more)--";
 
 void add_help_command(CLI::App& app, int& exit_code) {
   CLI::App* help = app.add_subcommand("help", "Show the help of hutch, or of one command");
@@ -62,7 +62,9 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   const std::vector<std::string> words = command->remaining();
   if (error.get_name() == "RequiredError" && !words.empty()) {
-    what = fmt::format("there is no command `{} {}`", name, words.front());
+    const bool flag = words.front().starts_with('-');
+    what = flag ? fmt::format("`{}` has no flag {}", name, words.front())
+                : fmt::format("there is no command `{} {}`", name, words.front());
   }
   print_chatter(fmt::format("hutch: {}\nhutch: `{} --help` shows what can be said\n", what, name));
   // The code of a program that was never run must not look like that program's own.

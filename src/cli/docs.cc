@@ -70,6 +70,7 @@ std::string api_markdown() {
 std::string exit_codes_markdown() {
   return fmt::format(
       "# Exit codes\n\nOf every command but `hutch run`:\n\n```\n{}\n```\n\n"
+      "69 also means that no server answers. `--watch` ends with 130 at Ctrl-C.\n\n"
       "`hutch run` ends as the program ends, in the way of docker:\n\n```\n"
       "   n  the program's own\n"
       " 124  the deadline ended it\n"

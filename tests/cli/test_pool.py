@@ -55,7 +55,8 @@ def test_an_address_that_is_none(url):
 
 def test_the_public_listener_has_no_pool(daemon):
     done = run_hutch("pool", "--url", daemon.public.url, env=clean())
-    assert done.returncode == INTERNAL and "no Hutch that shows its pool (status 404)" in done.stderr
+    assert done.returncode == INTERNAL
+    assert "no Hutch that shows its pool (status 404)" in done.stderr
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"{", b'{"warm": "many"}', b"\xff"])

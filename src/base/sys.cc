@@ -87,7 +87,8 @@ Status write_all(int fd, std::string_view bytes) {
 }
 
 Status write_file_atomic(const std::string& path, std::string_view bytes, mode_t mode) {
-  const std::string temporary = path + ".new";
+  // Two processes may be at it at once.
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".new";
   {
     const Fd fd = TRY(open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode));
     if (auto written = write_all(fd.get(), bytes); !written) {

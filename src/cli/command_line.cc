@@ -79,7 +79,7 @@ int run_command_line(int argc, const char* const* argv, Serve serve) {
   CLI::App app{"Hutch runs the code that AI agents write, in sandboxes.", "hutch"};
   app.require_subcommand(1);
   app.set_version_flag("--version", version_line());
-  add_run_command(app, serve, exit_code);
+  add_run_command(app, serve, words_behind_dashes(argc, argv), exit_code);
   add_serve_command(app, serve, exit_code);
   add_pool_command(app, exit_code);
   add_image_commands(app, exit_code);

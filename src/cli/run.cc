@@ -5,12 +5,15 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/sys.h"
@@ -193,7 +196,19 @@ Exit codes:
 
 }  // namespace
 
-void add_run_command(CLI::App& app, Serve serve, int& exit_code) {
+std::vector<std::string> words_behind_dashes(int& argc, const char* const* argv) {
+  std::vector<std::string> behind;
+  if (argc < 2 || std::string_view(argv[1]) != "run") return behind;
+  const auto* const end = argv + argc;
+  const auto* const dashes =
+      std::find_if(argv + 2, end, [](const char* word) { return std::string_view(word) == "--"; });
+  if (dashes == end) return behind;
+  behind.assign(dashes + 1, end);
+  argc = static_cast<int>(dashes - argv);
+  return behind;
+}
+
+void add_run_command(CLI::App& app, Serve serve, std::vector<std::string> behind, int& exit_code) {
   CLI::App* command = app.add_subcommand("run", "Run a Python program in a sandbox");
   auto flags = std::make_shared<RunFlags>();
   command->add_option("-c", flags->code, "The program itself, instead of FILE")
@@ -226,7 +241,10 @@ void add_run_command(CLI::App& app, Serve serve, int& exit_code) {
   command->add_flag("-q,--quiet", flags->quiet, "No progress, no summary");
   flags->config = add_config_flags(*command);
   command->footer(kFooter);
-  command->callback([flags, serve, &exit_code] { exit_code = run(*flags, serve); });
+  command->callback([flags, serve, behind = std::move(behind), &exit_code] {
+    flags->words.insert(flags->words.end(), behind.begin(), behind.end());
+    exit_code = run(*flags, serve);
+  });
 }
 
 }  // namespace hutch::cli

@@ -3,12 +3,18 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 
 namespace hutch::cli {
 
-// `exit_code` has to outlive the parsing of `app`.
-void add_run_command(CLI::App& app, Serve serve, int& exit_code);
+// What stands behind the first `--` of a command line whose command is `run`, and is taken out of
+// it: words for the program, whatever they look like.
+std::vector<std::string> words_behind_dashes(int& argc, const char* const* argv);
+
+// `exit_code` has to outlive the parsing of `app`. `behind` are the words behind `--`.
+void add_run_command(CLI::App& app, Serve serve, std::vector<std::string> behind, int& exit_code);
 
 }  // namespace hutch::cli

@@ -342,9 +342,15 @@ void Session::look() {
   watch();
 }
 
-// What is being written to somebody who has left would be waited for in vain.
+// What is being written to somebody who has left would be waited for in vain. The connection stays
+// until the handler is through: a client that closed its own side alone then sees the end of ours,
+// and knows by that that the work has ended.
 void Session::client_left() {
-  if (streaming_) return close();
+  if (streaming_) {
+    gone_ = true;
+    error_code ignored;
+    socket_.cancel(ignored);
+  }
   // A copy: leaving may end the handler, and with it this session's part.
   if (const auto departure = departure_) departure->leave();
 }

@@ -95,6 +95,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool watch_armed_ = false;
   std::shared_ptr<Departure> departure_;  // while a handler runs, and its stream
   bool streaming_ = false;
+  bool gone_ = false;  // the client left while its answer was streamed
 
   bool waiting_for_next_ = false;
   bool closed_ = false;

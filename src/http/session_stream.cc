@@ -41,7 +41,7 @@ class Session::StreamWriter final : public BodyWriter {
 
  private:
   awaitable<void> put(std::array<std::string_view, 3> parts) {
-    if (broken_ || session_.closed_) {
+    if (broken_ || session_.closed_ || session_.gone_) {
       broken_ = true;
       co_return;
     }

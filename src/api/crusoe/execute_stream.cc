@@ -93,8 +93,9 @@ awaitable<void> ExecuteStream::send(http::BodyWriter& writer) {
     failure = std::current_exception();
   }
   writer_ = nullptr;
-  // Without effect on a run that has ended.
+  // Without effect on a run that has ended. The connection's end says that it has.
   cancel();
+  while (!answer_) co_await await_change(std::chrono::milliseconds::max());
   if (failure) std::rethrow_exception(failure);
 }
 

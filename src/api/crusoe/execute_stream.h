@@ -33,7 +33,8 @@ class ExecuteStream : public std::enable_shared_from_this<ExecuteStream> {
   boost::asio::awaitable<std::optional<Error>> begin(model::ShotSpec spec);
   // Ends the run.
   void cancel() { cancellation_->cancel(); }
-  // Writes the events until the last one, or until the client is gone, which ends the run.
+  // Writes the events until the last one, or until the client is gone, which ends the run. Returns
+  // when the run is over.
   boost::asio::awaitable<void> send(http::BodyWriter& writer);
 
  private:

@@ -99,8 +99,11 @@ class RunCommand:
 
     def check_gone(self, tree):
         """No process of `tree` is left, and nothing else of its server."""
-        alive = lambda: [pid for pid, begun in tree.items() if _start_time(pid) == begun]  # noqa: E731
-        wait_until(lambda: not alive(), _GONE_S, lambda: f"{[_show(pid) for pid in alive()]} live")
+
+        def alive():
+            return [_show(pid) for pid, begun in tree.items() if _start_time(pid) == begun]
+
+        wait_until(lambda: not alive(), _GONE_S, lambda: f"still there: {alive()}")
         self.check_clean()
 
     def check_clean(self):

@@ -33,9 +33,9 @@ struct DoctorFlags {
 };
 
 // Root may ask what an ordinary user would be told: the one named, or the one behind sudo.
-Result<plan::HostFacts> gather(const DoctorFlags& flags) {
+Result<plan::HostFacts> gather(const config::Config& config, const DoctorFlags& flags) {
   if ((!flags.rootless && flags.user.empty()) || ::geteuid() != 0) {
-    return plan::gather_host_facts("");
+    return host_facts(config);
   }
   const char* behind_sudo = std::getenv("SUDO_USER");
   std::string user = flags.user;
@@ -45,11 +45,12 @@ Result<plan::HostFacts> gather(const DoctorFlags& flags) {
   }
   auto facts = plan::gather_host_facts_for("", user);
   if (!facts) facts.error().code = ErrorCode::config;
+  if (facts) plan::look_at_images(config.state_dir, *facts);
   return facts;
 }
 
 Result<Examination> examine(const config::Config& config, const DoctorFlags& flags) {
-  const plan::HostFacts facts = TRY(gather(flags));
+  const plan::HostFacts facts = TRY(gather(config, flags));
   Examination examination{.findings = plan::judge(facts, host_needs(config)),
                           .state_dir = config.state_dir};
   Result<Instance> instance = read_instance(examination.state_dir);

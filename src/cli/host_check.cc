@@ -4,6 +4,12 @@
 
 namespace hutch::cli {
 
+plan::HostFacts host_facts(const config::Config& config) {
+  plan::HostFacts facts = plan::gather_host_facts("");
+  plan::look_at_images(config.state_dir, facts);
+  return facts;
+}
+
 plan::HostNeeds host_needs(const config::Config& config) {
   return {.memory_bytes = config.limits.memory_bytes,
           .cpus = config.limits.cpus,
@@ -15,7 +21,7 @@ plan::HostNeeds host_needs(const config::Config& config) {
 }
 
 Status admit_host(const config::Config& config, Log& log) {
-  const auto findings = plan::judge(plan::gather_host_facts(""), host_needs(config));
+  const auto findings = plan::judge(host_facts(config), host_needs(config));
   for (const plan::Finding& finding : findings) {
     if (finding.verdict != plan::FindingVerdict::caution) continue;
     log.warn("host_caution", finding.meaning,

@@ -10,6 +10,8 @@
 
 namespace hutch::cli {
 
+// This host as the server of that configuration finds it.
+plan::HostFacts host_facts(const config::Config& config);
 plan::HostNeeds host_needs(const config::Config& config);
 
 // What a start does with the host: cautions go to the log, failures are refused. Before a user

@@ -59,7 +59,7 @@ plan::IdRange subordinate_ids(const plan::HostFacts& facts, std::vector<std::str
 }
 
 Result<plan::RunPlan> decide(const config::Config& config) {
-  const plan::HostFacts facts = plan::gather_host_facts("");
+  const plan::HostFacts facts = host_facts(config);
   const plan::HostNeeds needs = host_needs(config);
   plan::RunPlan run;
   run.rootless = plan::is_rootless(facts);

@@ -34,6 +34,8 @@ struct UserFacts {
   bool in_user_namespace = false;  // not every id of the host is mapped: root is root of less
   std::uint64_t mapped_uids = 0;   // how many ids there are to give away, here
   std::uint64_t mapped_gids = 0;
+  // Other hard limits, by the names of prlimit(1), for those that a program is given a value of.
+  std::map<std::string, std::uint64_t> limits_max;
   std::uint64_t processes_max = 0;   // RLIMIT_NPROC, ~0 for none
   std::uint64_t open_files_max = 0;  // RLIMIT_NOFILE, the hard one
 
@@ -73,10 +75,12 @@ struct HostFacts {
   // v2, as an ordinary user: what systemd hands down to all that this user runs.
   std::vector<std::string> user_service_controllers;
 
-  bool seccomp = false;   // filters that can kill and answer errno
-  unsigned landlock = 0;  // ABI version, 0: none
-  bool erofs = false;     // in the kernel, or as a module that can be loaded
-  bool keyrings = false;  // the kernel has keys, and we may use them
+  bool seccomp = false;          // filters that can kill and answer errno
+  unsigned landlock = 0;         // ABI version, 0: none
+  bool erofs = false;            // in the kernel, or as a module that can be loaded
+  bool keyrings = false;         // the kernel has keys, and we may use them
+  std::string images_directory;  // where images lie; empty when that was not asked
+  bool images_noexec = false;    // on a file system that programs cannot be started from
   bool selinux_enforcing = false;
   std::string core_handler;  // the program that core_pattern starts for a crash
   Tool mkfs_erofs;
@@ -134,6 +138,10 @@ struct Finding {
 // `root_prefix` goes before every path; with one, what only a system call tells (Landlock) stays 0.
 // Ask before a user namespace is entered: what is missing is then told in the user's own terms.
 HostFacts gather_host_facts(const std::string& root_prefix);
+
+// Whether programs can be started from the file system of `directory`, or of what there is of its
+// path.
+void look_at_images(const std::string& directory, HostFacts& facts);
 
 // As if `user` asked, who is in /etc/passwd and not root: its subordinate ids, what systemd hands
 // down to it. Its resource limits are not known and taken to be ours. Fails as not_found.

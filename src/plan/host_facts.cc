@@ -4,6 +4,7 @@
 #include <linux/landlock.h>
 #include <sys/klog.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
@@ -20,6 +21,7 @@
 
 #include "base/sys.h"
 #include "plan/host_read.h"
+#include "plan/host_rules.h"
 
 namespace hutch::plan {
 namespace {
@@ -192,7 +194,7 @@ void read_run_directory(const std::string& root, HostFacts& facts) {
   struct stat info {};
   const bool is_there = ::stat(path.c_str(), &info) == 0;
   if (is_there && !S_ISDIR(info.st_mode)) {
-    facts.run_directory_fault = "is no directory";
+    facts.run_directory_fault = kNoDirectory;
   } else if (::access((is_there ? path : root + "/run").c_str(), W_OK | X_OK) != 0) {
     facts.run_directory_fault = "cannot be written";
   }
@@ -344,6 +346,15 @@ HostFacts gather_host_facts(const std::string& root_prefix) {
   return facts;
 }
 
+void look_at_images(const std::string& directory, HostFacts& facts) {
+  facts.images_directory = directory;
+  std::filesystem::path place = directory;
+  while (!sys::exists(place.string()) && place.has_relative_path()) place = place.parent_path();
+  struct statvfs file_system {};
+  facts.images_noexec = ::statvfs(place.c_str(), &file_system) == 0 &&
+                        (file_system.f_flag & static_cast<unsigned long>(ST_NOEXEC)) != 0;
+}
+
 Result<HostFacts> gather_host_facts_for(const std::string& root_prefix, const std::string& user) {
   UserFacts named = read_named_user(root_prefix, user);
   if (named.uid == 0) {
@@ -352,6 +363,7 @@ Result<HostFacts> gather_host_facts_for(const std::string& root_prefix, const st
   HostFacts facts = gather_host_facts(root_prefix);
   named.processes_max = facts.user.processes_max;
   named.open_files_max = facts.user.open_files_max;
+  named.limits_max = facts.user.limits_max;
   named.apparmor_label = facts.user.apparmor_label;
   facts.user = std::move(named);
   facts.run_directory.clear();

@@ -93,7 +93,7 @@ class MadeUpHost : public testing::Test {
             processes + "                " + processes +
             "                processes \n"
             "Max open files            1024                 " +
-            files + "                files\n");
+            files + "                files\n" + more_limits_);
   }
   void mounts(const std::string& more, const std::string& proc = "rw,nosuid") {
     put("/proc/self/mountinfo", "22 27 0:21 / /proc " + proc +
@@ -133,6 +133,11 @@ class MadeUpHost : public testing::Test {
 
   const std::string kOwn = "/sys/fs/cgroup/system.slice/hutch.service";
   std::string root_;
+  std::string more_limits_ =
+      "Max stack size            8388608              unlimited            bytes     \n"
+      "Max locked memory         65536                8388608              bytes     \n"
+      "Max pending signals       63000                63000                signals   \n"
+      "Max msgqueue size         819200               819200               bytes     \n";
 };
 
 TEST_F(MadeUpHost, OfRootIsFit) {
@@ -355,6 +360,9 @@ TEST_F(MadeUpHost, Room) {
   expect("open_files", fail, "may open 48 files");
   limits("100", "512");
   expect("open_files", caution, "full use takes 608");
+  more_limits_ = "Max stack size            8388608              1000                 bytes     \n";
+  limits("100", "512");
+  expect("resource_limits", fail, "stack (1000, and a program gets 8388608)");
   status("1000", "0", "0", "0");
   expect("process_limit", caution, "have 100 processes");
   limits("unlimited", "unlimited");
@@ -412,6 +420,14 @@ TEST_F(MadeUpHost, MemoryIsBoundedByItsOwnGroup) {
   expect("memory", fail, "95 MiB in all");
   put(kOwn + "/memory.max", "max\n");
   EXPECT_EQ(facts().memory_bytes, 8000000_KiB);
+}
+
+TEST(LookAtImages, SeesWhereProgramsCannotStart) {
+  HostFacts facts;
+  look_at_images("/proc/self/not/there", facts);  // /proc is mounted noexec on most hosts
+  EXPECT_EQ(facts.images_directory, "/proc/self/not/there");
+  look_at_images("/not-there-at-all/images", facts);
+  EXPECT_FALSE(facts.images_noexec);
 }
 
 TEST(GatherHostFacts, ReadsThisMachineAndSurvivesAnEmptyOne) {

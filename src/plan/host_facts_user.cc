@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "plan/host_read.h"
+#include "plan/host_rules.h"
 
 namespace hutch::plan {
 namespace {
@@ -94,6 +95,9 @@ UserFacts read_user(const std::string& root) {
   const std::string limits = text_of(root + "/proc/self/limits");
   user.processes_max = resource_limit(limits, "Max processes", 0);
   user.open_files_max = resource_limit(limits, "Max open files", 1);
+  for (const ResourceNeed& need : resource_needs()) {
+    user.limits_max[need.name] = resource_limit(limits, need.label, 1);
+  }
   read_subordinate_ids(root, user);
   return user;
 }

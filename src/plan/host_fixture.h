@@ -27,6 +27,8 @@ inline HostFacts good_host() {
   facts.user.capabilities = (1ULL << 41U) - 1;
   facts.user.processes_max = 30'000;
   facts.user.open_files_max = 65'536;
+  facts.user.limits_max = {
+      {"stack", ~0ULL}, {"memlock", 8_MiB}, {"msgqueue", 819'200}, {"sigpending", 30'000}};
   facts.user.mapped_uids = 4'294'967'295;
   facts.user.mapped_gids = 4'294'967'295;
   facts.user_namespaces = true;

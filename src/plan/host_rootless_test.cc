@@ -82,6 +82,10 @@ TEST(JudgeRootless, SaysWhatAnOrdinaryUserLacks) {
           {"erofs", skipped, [](auto& f) { f.erofs = false; }, {"directories"}},
           {"image_tools", pass, [](auto&) {}, {"/usr/bin/fsck.erofs"}},
           {"image_tools", caution, [](auto& f) { f.fsck_erofs = {}; }, {"sudo apt-get install"}},
+          {"images",
+           fail,
+           [](auto& f) { f.images_directory = "/s", f.images_noexec = true; },
+           {"noexec", "--state-dir DIR"}},
           {"devices",
            fail,
            [](auto& f) {
@@ -156,7 +160,7 @@ TEST(JudgeCgroups, OfRoot) {
              f.cgroups.version = CgroupVersion::v1;
              f.unenforced = {{"cpus", "the controller cpu is not mounted"}};
            },
-           {"mount -t cgroup"}},
+           {"mkdir -p /sys/fs/cgroup/cpu && mount -t cgroup -o cpu cpu /sys/fs/cgroup/cpu"}},
           {"cgroups",
            fail,
            [](auto& f) {

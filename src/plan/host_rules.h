@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,11 +17,23 @@ Finding failed(std::string_view name, std::string meaning, std::string remedy);
 Finding forbidden(std::string_view name, std::string meaning, std::string remedy);
 Finding skipped(std::string_view name, std::string meaning);
 
+// HostFacts::run_directory_fault, when something else is in its place.
+inline constexpr std::string_view kNoDirectory = "is no directory";
+
 bool has_capability(const HostFacts& facts, unsigned capability);
 // A command for root, as whoever asks has to type it.
 std::string as_root(const HostFacts& facts, std::string_view command);
 // The same for a kernel setting: "sysctl -w kernel.pid_max=4194304".
 std::string set_sysctl(const HostFacts& facts, std::string_view setting, std::uint64_t value);
+
+// A resource limit that a program is given. Nobody inside can set more than the hard limit outside.
+struct ResourceNeed {
+  int resource;
+  const char* name;   // as prlimit(1) has it
+  const char* label;  // as /proc/self/limits has it
+  std::uint64_t least;
+};
+std::span<const ResourceNeed> resource_needs();
 
 // host_rules_machine.cc: what the machine and its kernel are.
 Finding judge_kernel(const HostFacts& facts);
@@ -29,6 +42,7 @@ Finding judge_container(const HostFacts& facts);
 Finding judge_proc(const HostFacts& facts);
 Finding judge_seccomp(const HostFacts& facts);
 Finding judge_keyrings(const HostFacts& facts);
+Finding judge_images(const HostFacts& facts);
 Finding judge_erofs(const HostFacts& facts);
 Finding judge_image_tools(const HostFacts& facts);
 Finding judge_landlock(const HostFacts& facts);
@@ -56,6 +70,7 @@ Finding judge_overcommit(const HostFacts& facts);
 Finding judge_pid_max(const HostFacts& facts, const HostNeeds& needs);
 Finding judge_process_limit(const HostFacts& facts, const HostNeeds& needs);
 Finding judge_open_files(const HostFacts& facts, const HostNeeds& needs);
+Finding judge_resource_limits(const HostFacts& facts);
 Finding judge_inotify(const HostFacts& facts, const HostNeeds& needs);
 Finding judge_map_count(const HostFacts& facts);
 Finding judge_memory(const HostFacts& facts, const HostNeeds& needs);

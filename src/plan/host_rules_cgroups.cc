@@ -53,6 +53,17 @@ std::string remedy_without_root(const HostFacts& facts, const std::vector<std::s
   return std::string(kDelegatedStart);
 }
 
+std::string mount_controllers(const std::vector<std::string>& limits) {
+  std::string commands;
+  for (const std::string& limit : limits) {
+    const std::string name = limit == "processes" ? "pids" : limit == "cpus" ? "cpu" : limit;
+    const std::string place = "/sys/fs/cgroup/" + name;
+    commands += (commands.empty() ? "" : " && ") + std::string("mkdir -p ") + place +
+                " && mount -t cgroup -o " + name + " " + name + " " + place;
+  }
+  return commands;
+}
+
 std::string remedy_of(const HostFacts& facts, const std::vector<std::string>& limits) {
   if (swap_is_uncounted(facts) && limits.size() == 1) return as_root(facts, "swapoff -a");
   if (is_rootless(facts)) return remedy_without_root(facts, limits);
@@ -69,8 +80,7 @@ std::string remedy_of(const HostFacts& facts, const std::vector<std::string>& li
   if (facts.cgroups.version == CgroupVersion::none) {
     return "mount -t cgroup2 cgroup2 /sys/fs/cgroup";
   }
-  return "mkdir -p /sys/fs/cgroup/NAME && mount -t cgroup -o NAME NAME /sys/fs/cgroup/NAME, for "
-         "each NAME that is missing";
+  return mount_controllers(limits);
 }
 
 }  // namespace

@@ -85,6 +85,9 @@ Finding judge_proc(const HostFacts& facts) {
 
 Finding judge_seccomp(const HostFacts& facts) {
   constexpr std::string_view kName = "seccomp";
+  if (facts.seccomp && facts.user.is_filtered) {
+    return pass(kName, "System calls can be filtered; those of this process are already.");
+  }
   if (facts.seccomp) return pass(kName, "System calls can be filtered.");
   return failed(kName, "The kernel cannot filter system calls (no CONFIG_SECCOMP_FILTER).",
                 as_root(facts, "apt-get install linux-image-amd64 && reboot"));
@@ -99,6 +102,22 @@ Finding judge_keyrings(const HostFacts& facts) {
   }
   return failed(kName, "The kernel has no keyrings (no CONFIG_KEYS).",
                 as_root(facts, "apt-get install linux-image-amd64 && reboot"));
+}
+
+Finding judge_images(const HostFacts& facts) {
+  constexpr std::string_view kName = "images";
+  if (facts.images_directory.empty()) return skipped(kName, "No state directory was asked about.");
+  if (!facts.images_noexec) {
+    return pass(kName, "Programs can be started from " + facts.images_directory + ".");
+  }
+  if (!is_rootless(facts) && facts.erofs) {
+    return pass(kName, "An image that is one file is mounted anew, with programs that start.");
+  }
+  return failed(kName,
+                facts.images_directory +
+                    " lies on a file system that is mounted noexec: no program of an image starts.",
+                is_rootless(facts) ? "hutch serve --state-dir DIR ..., on another file system"
+                                   : "mount -o remount,exec " + facts.images_directory);
 }
 
 Finding judge_erofs(const HostFacts& facts) {
@@ -182,10 +201,12 @@ Finding judge_run_directory(const HostFacts& facts) {
   if (facts.run_directory_fault.empty()) {
     return pass(kName, "Mounts are prepared in " + facts.run_directory + ".");
   }
-  return failed(kName,
-                "Mounts are prepared in " + facts.run_directory + ", which " +
-                    facts.run_directory_fault + ".",
-                as_root(facts, "install -d -m 0755 " + facts.run_directory));
+  return failed(
+      kName,
+      "Mounts are prepared in " + facts.run_directory + ", which " + facts.run_directory_fault +
+          ".",
+      as_root(facts, facts.run_directory_fault == kNoDirectory ? "rm " + facts.run_directory
+                                                               : "mount -o remount,rw /run"));
 }
 
 }  // namespace hutch::plan

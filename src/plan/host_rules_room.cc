@@ -1,4 +1,5 @@
 #include <linux/capability.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,13 @@ constexpr std::uint64_t kFilesPerSandbox = 8;
 // Python with all libraries of the image loaded has some two thousand.
 constexpr std::uint64_t kMapCountWanted = 16'384;
 constexpr std::uint64_t kMapCountUsual = 65'530;
+
+constexpr std::array<ResourceNeed, 4> kResourceNeeds{{
+    {RLIMIT_STACK, "stack", "Max stack size", 8_MiB},
+    {RLIMIT_MEMLOCK, "memlock", "Max locked memory", 64_KiB},
+    {RLIMIT_MSGQUEUE, "msgqueue", "Max msgqueue size", 819'200},
+    {RLIMIT_SIGPENDING, "sigpending", "Max pending signals", 1024},
+}};
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / 1_MiB) + " MiB"; }
 
@@ -112,6 +120,27 @@ Finding judge_open_files(const HostFacts& facts, const HostNeeds& needs) {
                    remedy);
   }
   return pass(kName, have + ".");
+}
+
+std::span<const ResourceNeed> resource_needs() { return kResourceNeeds; }
+
+Finding judge_resource_limits(const HostFacts& facts) {
+  constexpr std::string_view kName = "resource_limits";
+  std::vector<std::string> low;
+  std::string options;
+  for (const ResourceNeed& need : kResourceNeeds) {
+    const auto found = facts.user.limits_max.find(need.name);
+    if (found != facts.user.limits_max.end() && found->second >= need.least) continue;
+    const std::string least = std::to_string(need.least);
+    low.push_back(
+        std::string(need.name) + " (" +
+        (found == facts.user.limits_max.end() ? "unknown" : std::to_string(found->second)) +
+        ", and a program gets " + least + ")");
+    options += std::string(" --") + need.name + "=" + least + ":" + least;
+  }
+  if (low.empty()) return pass(kName, "Hard limits leave room for those of a program.");
+  return failed(kName, "Hard limits are lower than those of a program: " + enumerate(low) + ".",
+                as_root(facts, "prlimit") + options + " --pid $$, then hutch serve ...");
 }
 
 Finding judge_inotify(const HostFacts& facts, const HostNeeds& needs) {

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "plan/host_fixture.h"
+#include "plan/host_rules.h"
+#include "plan/plan.h"
 
 namespace hutch::plan {
 namespace {
@@ -60,6 +62,7 @@ TEST(Judge, MachineAndKernel) {
            {"unmask=ALL"}},
           {"proc", fail, [](auto& f) { f.proc_readonly = true; }, {"read-only", "remount,rw"}},
           {"seccomp", fail, [](auto& f) { f.seccomp = false; }, {"CONFIG_SECCOMP_FILTER"}},
+          {"seccomp", pass, [](auto& f) { f.user.is_filtered = true; }, {"already"}},
           {"keyrings", fail, [](auto& f) { f.keyrings = false; }, {"CONFIG_KEYS"}},
           {"keyrings",
            fail,
@@ -68,6 +71,16 @@ TEST(Judge, MachineAndKernel) {
           {"erofs", caution, [](auto& f) { f.erofs = false; }, {"directories", "modprobe erofs"}},
           {"image_tools", skipped, [](auto& f) { f.erofs = false; }, {"Without erofs"}},
           {"image_tools", caution, [](auto& f) { f.mkfs_erofs = {}; }, {"erofs-utils"}},
+          {"images", skipped, [](auto&) {}, {"No state directory"}},
+          {"images", pass, [](auto& f) { f.images_directory = "/s"; }, {"started from /s"}},
+          {"images",
+           pass,
+           [](auto& f) { f.images_directory = "/s", f.images_noexec = true; },
+           {"mounted anew"}},
+          {"images",
+           fail,
+           [](auto& f) { f.images_directory = "/s", f.images_noexec = true, f.erofs = false; },
+           {"noexec", "mount -o remount,exec /s"}},
           {"landlock", skipped, [](auto& f) { f.landlock = 0; }, {"depends"}},
           {"landlock", pass, [](auto& f) { f.landlock = 7; }, {"ABI 7"}},
           {"selinux", caution, [](auto& f) { f.selinux_enforcing = true; }, {"ausearch"}},
@@ -78,7 +91,11 @@ TEST(Judge, MachineAndKernel) {
           {"run_directory",
            fail,
            [](auto& f) { f.run_directory_fault = "cannot be written"; },
-           {"/run/hutch", "install -d"}},
+           {"/run/hutch", "remount,rw /run"}},
+          {"run_directory",
+           fail,
+           [](auto& f) { f.run_directory_fault = "is no directory"; },
+           {"rm /run/hutch"}},
       });
 }
 
@@ -147,6 +164,10 @@ TEST(Judge, RoomOnTheHost) {
            {"may open 48 files (ulimit -Hn)", "prlimit --nofile=65536:65536 hutch serve"}},
           {"open_files", caution, [](auto& f) { f.user.open_files_max = 512; }, {"full use"}},
           {"open_files", caution, [](auto& f) { f.user.open_files_max = 1000; }, {"1024"}},
+          {"resource_limits",
+           fail,
+           [](auto& f) { f.user.limits_max["memlock"] = 0, f.user.limits_max.erase("stack"); },
+           {"stack (unknown", "memlock (0, ", "prlimit --stack=8388608:8388608 --memlock="}},
           {"inotify", fail, [](auto& f) { f.inotify_instances_max = 2; }, {"a start takes 3"}},
           {"inotify",
            caution,
@@ -188,6 +209,22 @@ TEST(Judge, CountsProcessorsAgainstTheLimit) {
   needs.memory_bytes = 7_GiB;
   EXPECT_NE(finding(good_host(), "memory", needs).remedy.find("limits.memory_bytes=3221225472"),
             std::string::npos);
+}
+
+// What a program is given is what is asked for.
+TEST(Judge, ResourceLimitsAreThoseOfThePlan) {
+  const auto plan = make_plan({.memory_bytes = 1_MiB, .open_files = 64},
+                              {.cpus = {0}, .open_files_max = 64, .zone_path = "/z"});
+  ASSERT_TRUE(plan);
+  for (const ResourceNeed& need : resource_needs()) {
+    bool is_planned = false;
+    for (const isolation::Action& action : plan->program) {
+      if (action.op != isolation::Op::set_rlimit || action.a != need.resource) continue;
+      is_planned = true;
+      EXPECT_EQ(static_cast<std::uint64_t>(action.c), need.least) << need.name;
+    }
+    EXPECT_TRUE(is_planned) << need.name;
+  }
 }
 
 TEST(Judge, KeepsNamesAndOrder) {

@@ -9,7 +9,7 @@ import pytest
 from harness import settings
 from harness.daemon import new_state_dir, run_hutch
 
-UNSUPPORTED, USAGE, PRIVILEGE = 69, 64, 77
+USAGE, PRIVILEGE = 64, 77
 AS_NOBODY = {
     "user": 65534,
     "group": 65534,
@@ -89,12 +89,40 @@ def test_a_user_that_is_not_known_is_asked_for(flags):
     assert done.returncode == USAGE and done.stdout == "" and "user" in done.stderr
 
 
+def inside(change):
+    """A command that runs another one in mounts of its own, after that change of them."""
+    script = change + ' && exec "$@"'
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+
+
+LACKS = {
+    "few descriptors": (["prlimit", "--nofile=48:48"], "open_files", "48 files (ulimit -Hn)"),
+    "a small stack": (["prlimit", "--stack=1048576:1048576"], "resource_limits", "stack (1048576"),
+    "no locked memory": (["prlimit", "--memlock=0:0"], "resource_limits", "memlock (0"),
+    "a covered /proc": (inside("mount -t tmpfs none /proc/acpi"), "proc", "/proc/acpi"),
+    "a /proc to read": (inside("mount -o remount,bind,ro /proc"), "proc", "read-only"),
+    "a /run to read": (inside("mount -t tmpfs -o ro none /run"), "run_directory", "/run/hutch"),
+    "no groups": (inside("umount -l -R /sys/fs/cgroup"), "cgroups", "no control groups"),
+    "no capability": (
+        ["setpriv", "--bounding-set", "-mknod", "--inh-caps", "-mknod"], "privilege", "CAP_MKNOD",
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.as_root
-def test_a_start_with_few_descriptors_names_their_limit(state):
-    few = ["prlimit", "--nofile=48:48", settings.BINARY]
-    done = run_hutch(*few[1:], "serve", "--state-dir", state, binary=few[0])
-    assert done.returncode == UNSUPPORTED
-    assert "48 files (ulimit -Hn)" in done.stderr and "prlimit --nofile=65536" in done.stderr
+@pytest.mark.parametrize("lack", LACKS)
+def test_doctor_and_start_refuse_a_real_host_that_lacks(lack, state):
+    """The host is this one, with one thing taken away; the two say the same sentence."""
+    prefix, name, words = LACKS[lack]
+    command = [*prefix[1:], settings.BINARY]
+    done = run_hutch(*command, "doctor", "--json", "--state-dir", state, binary=prefix[0])
+    one = findings(done)[name]
+    assert one["verdict"] == "FAIL" and words in one["meaning"], one
+    started = run_hutch(*command, "serve", "--state-dir", state, binary=prefix[0])
+    assert started.returncode == done.returncode != 0
+    assert f"{one['meaning']} Remedy: {one['remedy']}" in started.stderr
+    planned = run_hutch(*command, "plan", "--json", "--state-dir", state, binary=prefix[0])
+    assert one in json.loads(planned.stdout)["host"]
 
 
 def test_a_limit_that_is_waived_without_need_is_a_caution(state):

@@ -27,6 +27,7 @@ TEST(Judge, AGoodHostPassesEverything) {
   }
 }
 
+// tidy: long, a table
 TEST(Judge, MachineAndKernel) {
   expect_cases(
       good_host(),

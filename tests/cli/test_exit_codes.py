@@ -112,7 +112,10 @@ def test_76_no_image():
 
 def test_77_not_root(state):
     os.chown(state, 65534, 65534)
-    code, line = serve("--state-dir", state, *ANY_PORT, user=65534, group=65534, extra_groups=[])
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    # Root's own home has settings that nobody else can read.
+    elsewhere = {**os.environ, "HOME": "/nonexistent"}
+    code, line = serve("--state-dir", state, *ANY_PORT, **nobody, env=elsewhere)
     assert code == PRIVILEGE and "root" in line
 
 

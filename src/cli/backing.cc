@@ -43,10 +43,10 @@ Result<Backing> Backing::start(const ServerLife& life, const User& server,
   backing.image_ = TRY(image::hold_image(image));
   const warden::WardenOptions options = warden_options(config, image, server);
   warden::WardenConnection connection = TRY(warden::start_warden(options));
-  backing.waived_ = std::move(connection.waived);
   backing.warden_ = std::make_unique<WardenProcess>(connection.pid, log);
   backing.socket_ = std::move(connection.socket);
   backing.options_ = engine_options(config, image);
+  backing.options_.waived = std::move(connection.waived);
   backing.image_name_ = image.name;
   backing.image_digest_ = image.digest;
   // Nobody is spared the time that libraries take where the program waits for its sandbox; it

@@ -30,7 +30,7 @@ class Backing {
   std::unique_ptr<engine::Engine> make_engine(boost::asio::io_context& io, const Clock& clock);
 
   // Limits that the configuration waives and this host does not hold.
-  const std::vector<std::string>& waived() const { return waived_; }
+  const std::vector<std::string>& waived() const { return options_.waived; }
 
   // What programs run in. Without a digest for the fake engine.
   const std::string& image_name() const { return image_name_; }
@@ -43,7 +43,6 @@ class Backing {
   Fd image_;  // the hold on it; the warden has a copy, and the last one lets go
   std::unique_ptr<WardenProcess> warden_;
   Fd socket_;
-  std::vector<std::string> waived_;
   engine::NativeEngineOptions options_;
   std::string image_name_;
   std::string image_digest_;

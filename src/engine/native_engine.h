@@ -22,6 +22,7 @@ struct NativeEngineOptions {
   std::vector<std::string> imports;      // the modules that a warm interpreter has imported
   std::uint32_t ready_ms = 60'000;       // from the order to a warm sandbox, at most
   std::uint32_t courier_ms = 10'000;     // without any progress of a courier, at most
+  std::vector<std::string> waived;       // limits that are not held; every outcome names them
   // How long output may still come from what the program left behind in the background.
   std::uint32_t output_grace_ms = 100;
 };

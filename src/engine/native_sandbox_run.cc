@@ -236,6 +236,7 @@ void NativeSandbox::on_ended_before_start(const warden::Report& report) {
 
 void NativeSandbox::begin_grace() {
   outcome_ = decide_outcome(*ended_, around_.options.limits, spec_->timeout_s);
+  outcome_.waived = around_.options.waived;
   measured_us_ = static_cast<std::uint64_t>((around_.clock.mono() - phase_began_) /
                                             std::chrono::microseconds(1));
   if (outcome_.cause == model::Cause::cancelled) return finish_cancelled();

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hutch::model {
 
@@ -27,6 +29,8 @@ struct Outcome {
   std::uint64_t cpu_ms = 0;             // user and system time of the whole sandbox
   // The limit that `cause` ran into: seconds, bytes, processes, or inodes. Empty for other causes.
   std::optional<std::uint64_t> limit;
+  // Limits that the host did not hold and the operator did without: "memory", "processes", "cpus".
+  std::vector<std::string> waived;
 };
 
 // "exited", "signaled", ...

@@ -9,6 +9,8 @@ import socket
 import time
 import urllib.parse
 
+from harness import settings
+
 
 def _no_duplicates(pairs):
     keys = [key for key, _ in pairs]
@@ -39,6 +41,7 @@ class Answer:
     headers: http.client.HTTPMessage
     body: bytes
     seconds: float
+    waived: tuple = ()  # limits that this answer says are not held
 
     @property
     def json(self):
@@ -80,6 +83,21 @@ def upload(path, content):
     return {"path": path, "content_b64": base64.b64encode(content).decode()}
 
 
+def without_waiver(answer, report):
+    """The answer as a server gives it that holds every limit, and `waived` beside it: what a test
+    says of an answer is the same for root and for an ordinary user."""
+    if answer.status != 200:
+        return answer
+    value = answer.json
+    end = value["end"]
+    answer.waived = tuple(end.pop("waived", ()))
+    dropped = "stdout_bytes" in value
+    if answer.waived and not report and not dropped and end["cause"] in ("exited", "timeout"):
+        del value["end"]
+    answer.body = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return answer
+
+
 class Client:
     """Speaks to one listener."""
 
@@ -115,7 +133,8 @@ class Client:
 
     def execute(self, code, connection=None, **fields):
         body = {"code": code, **fields}
-        return self.request("POST", "/v1/execute", body, connection=connection)
+        answer = self.request("POST", "/v1/execute", body, connection=connection)
+        return without_waiver(answer, fields.get("report")) if settings.ROOTLESS else answer
 
     def pool(self):
         return self.get("/v1/pool").ok()

@@ -72,6 +72,7 @@ AnswerEnd to_end(const model::Outcome& outcome) {
   if (outcome.by_signal) end.signal = signal_name(outcome.status);
   if (outcome.memory_peak_bytes > 0) end.memory_peak_bytes = outcome.memory_peak_bytes;
   end.limit = outcome.limit;
+  end.waived = outcome.waived;
   return end;
 }
 
@@ -119,8 +120,8 @@ ExecuteAnswer to_answer(service::ShotAnswer shot, std::uint32_t timeout_s, Repor
   model::ShotResult& result = shot.result;
   const model::Outcome& outcome = result.outcome;
   const bool dropped = result.out.dropped_bytes > 0 || result.err.dropped_bytes > 0;
-  const bool plain =
-      outcome.cause == model::Cause::exited || outcome.cause == model::Cause::timeout;
+  const bool plain = outcome.waived.empty() && (outcome.cause == model::Cause::exited ||
+                                                outcome.cause == model::Cause::timeout);
 
   ExecuteAnswer answer{.sandbox_id = std::move(shot.sandbox_id)};
   answer.exit_code = exit_code(outcome);

@@ -175,5 +175,13 @@ TEST(ToAnswer, AFullReportHasEveryKey) {
   EXPECT_FALSE(answer.end->signal);
 }
 
+TEST(Convert, NamesTheLimitsThatWereWaivedInEveryAnswer) {
+  model::Outcome outcome = kFine;
+  outcome.waived = {"memory", "cpus"};
+  const auto answer = to_answer(shot(outcome, "abc"), 5, Report::informative);
+  ASSERT_TRUE(answer.end);
+  EXPECT_NE(encode(answer).find(R"("waived":["memory","cpus"])"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hutch::api::crusoe

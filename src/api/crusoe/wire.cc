@@ -148,6 +148,11 @@ void write_end(json::Writer& out, const AnswerEnd& end) {
   if (end.memory_peak_bytes) out.key("memory_peak_bytes").unsigned_integer(*end.memory_peak_bytes);
   out.key("cpu_ms").unsigned_integer(end.cpu_ms);
   if (end.limit) out.key("limit").unsigned_integer(*end.limit);
+  if (!end.waived.empty()) {
+    out.key("waived").begin_array();
+    for (const std::string& name : end.waived) out.string(name);
+    out.end_array();
+  }
   out.end_object();
 }
 

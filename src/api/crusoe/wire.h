@@ -62,6 +62,7 @@ struct AnswerEnd {
   std::optional<std::uint64_t> memory_peak_bytes;
   std::uint64_t cpu_ms = 0;
   std::optional<std::uint64_t> limit;
+  std::vector<std::string> waived;
 };
 
 // Keys in the order of writing; what is empty is left out.

@@ -89,6 +89,7 @@ Finding judge_cgroups(const HostFacts& facts, const HostNeeds& needs) {
   constexpr std::string_view kName = "cgroups";
   std::vector<std::string> not_held;
   std::vector<std::string> given_up;
+  std::vector<std::string> both;  // a waiver has to name all of them
   std::string reasons;
   for (const std::string_view limit : kLimits) {
     const isolation::UnenforcedLimit* found = find_unenforced(facts, limit);
@@ -98,6 +99,7 @@ Finding judge_cgroups(const HostFacts& facts, const HostNeeds& needs) {
     }
     if (reason.empty()) continue;
     (is_waived(needs, limit) ? given_up : not_held).emplace_back(limit);
+    both.emplace_back(limit);
     if (reasons.find(reason) == std::string::npos)
       reasons += (reasons.empty() ? "" : "; ") + reason;
   }
@@ -107,16 +109,16 @@ Finding judge_cgroups(const HostFacts& facts, const HostNeeds& needs) {
   }
   if (not_held.empty()) {
     return caution(kName,
-                   "Nothing bounds " + enumerate(given_up) + " of a sandbox (" + reasons +
+                   "No control group bounds " + enumerate(given_up) + " of a sandbox (" + reasons +
                        "), and that is waived: one run can take all that this host has.",
-                   remedy_of(facts, given_up));
+                   remedy_of(facts, both));
   }
   std::string text = "No limit can be held for " + enumerate(not_held) + ": " + reasons;
   if (!given_up.empty()) text += " (waived: " + enumerate(given_up) + ")";
   // Without root a group is missing that root, or systemd for it, would hand over.
   const bool is_there = facts.cgroups.version != CgroupVersion::none && !swap_is_uncounted(facts);
-  return is_rootless(facts) && is_there ? forbidden(kName, text + ".", remedy_of(facts, not_held))
-                                        : failed(kName, text + ".", remedy_of(facts, not_held));
+  return is_rootless(facts) && is_there ? forbidden(kName, text + ".", remedy_of(facts, both))
+                                        : failed(kName, text + ".", remedy_of(facts, both));
 }
 
 Finding judge_waived(const HostFacts& facts, const HostNeeds& needs) {

@@ -13,6 +13,7 @@ def refused(daemon, body, status=400):
     return answer.error
 
 
+@pytest.mark.as_root  # with a waiver the answer says more
 def test_the_first_example(daemon):
     answer = daemon.execute("print(2**32)")
     shown = answer.ok()

@@ -10,7 +10,7 @@ import pytest
 from harness import host, settings
 from harness.daemon import Daemon, StartFailed, new_state_dir, run_hutch
 
-USAGE, UNSUPPORTED, PORT, STATE, NO_IMAGE = 64, 69, 75, 73, 76
+USAGE, PORT, STATE, NO_IMAGE, PRIVILEGE = 64, 75, 73, 76, 77
 
 
 def failed_start(**options):
@@ -154,7 +154,7 @@ def test_an_ordinary_user_without_subordinate_ids(tmp_path):
         )
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    assert done.returncode == UNSUPPORTED and "/etc/subuid" in done.stderr, done.stderr
+    assert done.returncode == PRIVILEGE and "/etc/subuid" in done.stderr, done.stderr
     assert "root" in done.stderr or "privilege" in done.stderr
 
 

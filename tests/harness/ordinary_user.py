@@ -21,7 +21,7 @@ _SUBORDINATE = f"{NAME}:{SUBORDINATE_FIRST}:{SUBORDINATE_COUNT}\n"
 
 _ENTER = """
 for name in passwd group subuid subgid; do mount --bind "$1/$name" "/etc/$name" || exit 125; done
-home=$1/home; shift
+home=$2; shift 2
 exec setpriv --reuid {uid} --regid {uid} --clear-groups \\
   env HOME="$home" USER={name} LOGNAME={name} XDG_RUNTIME_DIR= "$@"
 """.format(uid=UID, name=NAME)
@@ -51,7 +51,8 @@ def give(path):
 
 def prefix(etc=None):
     """The command that runs another one as the user; `etc` is a directory with other files."""
-    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ENTER, "sh", etc or place()]
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ENTER, "sh"]
+    return [*command, etc or place(), place() / "home"]
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from harness.daemon import Daemon
 def pytest_configure(config):
     for line in (
         "control: runs an attack on the bare host, to prove that it can succeed somewhere",
-        "cgroup_limits: about limits that only control groups hold, which an ordinary user here lacks",
+        "cgroup_limits: about limits that an ordinary user here has no control group for",
         "as_root: about what only a server that root starts does",
         "failpoints: needs the binary with failpoints compiled in",
         "slow: takes more than half a minute",

@@ -121,7 +121,9 @@ def test_imported_libraries_leave_the_environment_alone(interpreter):
     assert b"PYTHONPATH" not in warm.stdout and warm.stdout.endswith(b"1\n")  # PYTHONHASHSEED
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x05", b"\x05\0\0\0ab\0", b"\0\0\0\0\x05\0\0\0\0\0\0\0abc"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"\x05", b"\x05\0\0\0ab\0", b"\0\0\0\0\x05\0\0\0\0\0\0\0abc"]
+)
 def test_end_of_file_before_the_program_is_silent(interpreter, tmp_path, sent):
     with WarmProcess(Stage(interpreter), str(tmp_path), []) as warm:
         assert warm.wait_ready()

@@ -32,10 +32,10 @@ add_custom_target(hutch_pages ALL DEPENDS ${CMAKE_BINARY_DIR}/generated/pages.st
 install(DIRECTORY ${pages}/ DESTINATION share/man/man1 FILES_MATCHING PATTERN "*.1")
 install(DIRECTORY ${pages}/ DESTINATION share/man/man5 FILES_MATCHING PATTERN "*.5")
 install(FILES ${completions}/hutch.bash
-  DESTINATION share/bash-completion/completions RENAME hutch OPTIONAL)
+  DESTINATION share/bash-completion/completions RENAME hutch)
 install(FILES ${completions}/hutch.zsh
-  DESTINATION share/zsh/vendor-completions RENAME _hutch OPTIONAL)
-install(FILES ${completions}/hutch.fish DESTINATION share/fish/vendor_completions.d OPTIONAL)
+  DESTINATION share/zsh/vendor-completions RENAME _hutch)
+install(FILES ${completions}/hutch.fish DESTINATION share/fish/vendor_completions.d)
 
 install(CODE "
   set(source \"${CMAKE_SOURCE_DIR}/packaging/systemd\")

@@ -50,7 +50,7 @@ Result<PrivateServer> PrivateServer::start(config::Config config, Serve serve,
   config.pool.ceiling = 1;
   config.runs.max = 1;
   // One run that its own user asked for, who is told which limits are not held.
-  config.waive = {"memory", "processes", "cpus"};
+  if (config.waive.empty()) config.waive = {"memory", "processes", "cpus"};
   auto [ours, theirs] = TRY(sys::socket_pair(SOCK_STREAM));
   Fd log(::memfd_create("hutch-run-log", MFD_CLOEXEC));
   if (!log) return failed("make a file in memory");

@@ -17,7 +17,8 @@ namespace hutch::cli {
 
 class PrivateServer {
  public:
-  // Forks it. `config` is that of a server; the pool is made to hold one sandbox, for one run. The
+  // Forks it. `config` is that of a server; the pool is made to hold one sandbox, for one run, and
+  // limits that this host cannot hold are waived, where the settings say nothing of that. The
   // caller has one thread. The child lives in a session of its own, so that no key of a terminal
   // reaches it: it ends when the other end of socket() closes, however that comes about.
   static Result<PrivateServer> start(config::Config config, Serve serve,

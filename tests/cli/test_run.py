@@ -360,6 +360,7 @@ def test_runs_at_once_have_places_of_their_own(alone):
         end_quietly(second)
 
 
+@pytest.mark.as_root  # others find the image that root has built
 def test_without_an_image_the_remedy_is_named(alone):
     place = new_state_dir(images=False)
     alone.state, borrowed = place, alone.state
@@ -385,7 +386,7 @@ def test_settings_reach_a_server_of_its_own(alone):
 def test_an_address_that_was_given_has_to_answer(how, name):
     nobody = "http://127.0.0.1:1"
     command = RunCommand("" if how == "profile" else nobody)
-    directory = command.place / "home" / ".config" / "hutch"
+    directory = command.place / "home" / "hutch"
     directory.mkdir(parents=True)
     (directory / "config.toml").write_text(f'[profiles.work]\ninternal_url = "{nobody}"\n')
     command.give()
@@ -398,7 +399,7 @@ def test_an_address_that_was_given_has_to_answer(how, name):
 
 
 def test_a_key_that_others_can_read_is_refused(alone):
-    directory = alone.place / "home" / ".config" / "hutch"
+    directory = alone.place / "home" / "hutch"
     directory.mkdir(parents=True)
     (directory / "config.toml").write_text('[profiles.work]\napi_key = "secret"\n')
     (directory / "config.toml").chmod(0o644)

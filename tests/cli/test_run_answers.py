@@ -1,5 +1,5 @@
-"""What `hutch run` makes of answers, also of such as no honest server gives: from a server that says
-what the test wants. Needs no root, no image and no sandbox."""
+"""What `hutch run` makes of answers, also of such as no honest server gives: from a server that
+says what the test wants. Needs no root, no image and no sandbox."""
 
 import base64
 import json
@@ -112,12 +112,9 @@ def test_the_line_about_a_deadline_gets_its_end(place):
     )
 
 
-def test_limits_that_do_not_hold_are_named(place):
+def test_limits_that_an_operator_waives_are_not_the_caller_s_concern(place):
     end = event("exit", {"exit_code": 0, "end": {"cause": "exited", "waived": ["memory", "cpus"]}})
-    assert run(place, stream(end)).words == (
-        "hutch: not limited on this host: memory, cpus; `hutch doctor` says why\n"
-    )
-    assert run(place, stream(end), "-q", "-c", "1").err == b""
+    assert run(place, stream(end)).err == b""
 
 
 @pytest.mark.parametrize(
@@ -289,8 +286,10 @@ def test_a_second_signal_does_not_wait(place):
 
 
 def takes_signals(pid):
-    blocked = int(host.status_fields(pid).get("SigBlk", "0"), 16)
-    return blocked >> (signal.SIGTERM - 1) & 1
+    """The command itself, and not a shell before it that blocks them for a moment."""
+    fields = host.status_fields(pid)
+    blocked = int(fields.get("SigBlk", "0"), 16)
+    return fields.get("Name") == "hutch" and blocked >> (signal.SIGTERM - 1) & 1
 
 
 def test_waiting_for_code_can_be_interrupted(place):

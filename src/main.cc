@@ -62,9 +62,10 @@ Status listen(http::Server& server, std::string_view flag) {
 }
 
 // What a reload hands new settings to.
-cli::Reload::Calls taken_over_by(service::Shots& shots, http::Server& internal,
-                                 http::Server& outside) {
+cli::Reload::Calls taken_over_by(service::Shots& shots, engine::Engine& engine,
+                                 http::Server& internal, http::Server& outside) {
   return {.pool = [&](const auto& options) { shots.set_pool(options); },
+          .answer_limits = [&](const auto& limits) { engine.set_answer_limits(limits); },
           .internal_hosts = [&](const auto& names) { internal.set_hosts(names); },
           .public_hosts = [&](const auto& names) { outside.set_hosts(names); }};
 }
@@ -130,7 +131,7 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
                       .connections = [&] { return internal.connections() + outside.connections(); },
                       .close = [&] { internal.close(), outside.close(); }});
   const auto reap = [&] { native ? backing.warden()->reap() : void(); };
-  cli::Reload reload(config, log, taken_over_by(shots, internal, outside));
+  cli::Reload reload(config, log, taken_over_by(shots, *engine, internal, outside));
   const auto stop = [&] { shutdown.stop(); };
   const auto hang_up = [&] { listens ? reload.run() : void(); };  // one run reads no settings again
   const cli::Signals signals(io, log, {.stop = stop, .child_ended = reap, .reload = hang_up});

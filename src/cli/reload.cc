@@ -71,6 +71,7 @@ void Reload::take_over(const config::Config& read) {
   running_ = config::take_over_live(running_, read);
   log_.set_level(log_level_named(running_.log.level));
   calls_.pool(pool_options(running_));
+  calls_.answer_limits(running_.limits);
   calls_.internal_hosts(running_.internal.hosts);
   calls_.public_hosts(running_.public_door.hosts);
 }

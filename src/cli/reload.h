@@ -23,6 +23,7 @@ class Reload {
   using Hosts = std::vector<std::string>;
   struct Calls {
     std::function<void(const service::PoolOptions&)> pool;
+    std::function<void(const model::Limits&)> answer_limits;
     std::function<void(const Hosts&)> internal_hosts;
     std::function<void(const Hosts&)> public_hosts;
   };

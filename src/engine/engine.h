@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/live_output.h"
+#include "model/limits.h"
 #include "model/shot.h"
 
 namespace hutch::engine {
@@ -61,6 +62,11 @@ class Engine {
 
   // Called once if the engine can never work again (the privileged side is gone).
   virtual void on_fatal(std::function<void(Error)> callback) = 0;
+
+  // From here on what comes back is capped by these: stream_bytes for sandboxes made from now on,
+  // file_bytes, files_bytes and files_count for files read from now on. The others are not the
+  // engine's to change.
+  virtual void set_answer_limits(const model::Limits& limits) = 0;
 
   // Sandboxes that still hold a slot: being made, warm, running, being torn down, quarantined.
   virtual std::uint32_t live() const = 0;

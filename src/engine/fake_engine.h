@@ -60,6 +60,7 @@ class FakeEngine final : public Engine {
   void destroy(SandboxHandle handle) override;
   void on_warm_lost(std::function<void(SandboxHandle)> callback) override;
   void on_fatal(std::function<void(Error)> callback) override;
+  void set_answer_limits(const model::Limits& limits) override { options_.limits = limits; }
   std::uint32_t live() const override;
   std::uint32_t quarantined() const override { return 0; }
 

@@ -35,6 +35,14 @@ class NativeEngine::Core : public std::enable_shared_from_this<NativeEngine::Cor
     link_->start(std::move(warden));
   }
 
+  void set_answer_limits(const model::Limits& limits) {
+    model::Limits& now = surroundings_.options.limits;
+    now.stream_bytes = limits.stream_bytes;
+    now.file_bytes = limits.file_bytes;
+    now.files_bytes = limits.files_bytes;
+    now.files_count = limits.files_count;
+  }
+
   void stop() {
     link_->close();
     sandboxes_.clear();
@@ -156,6 +164,9 @@ void NativeEngine::on_fatal(std::function<void(Error)> callback) {
   core_->on_fatal(std::move(callback));
 }
 
+void NativeEngine::set_answer_limits(const model::Limits& limits) {
+  core_->set_answer_limits(limits);
+}
 std::uint32_t NativeEngine::live() const { return core_->live(); }
 std::uint32_t NativeEngine::quarantined() const { return core_->quarantined(); }
 

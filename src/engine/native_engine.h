@@ -47,6 +47,7 @@ class NativeEngine final : public Engine {
   void destroy(SandboxHandle handle) override;
   void on_warm_lost(std::function<void(SandboxHandle)> callback) override;
   void on_fatal(std::function<void(Error)> callback) override;
+  void set_answer_limits(const model::Limits& limits) override;
   std::uint32_t live() const override;
   std::uint32_t quarantined() const override;
 

@@ -331,25 +331,36 @@ def test_a_mount_point_in_the_way_is_named(store, treasure):
     assert done.returncode == 70 and f"{inside} is a mount point" in done.stderr
 
 
-def real_store(store):
-    """The same store with the real image in it, without copying half a gigabyte."""
+@pytest.fixture(scope="module")
+def real_image():
+    """A copy of the real image: servers of others may hold the one it was made from."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="hutch-image-"))
     source = settings.IMAGE_STATE / "images"
     digest = (source / "refs" / "python").read_text().strip()
-    shutil.copy(source / f"{digest}.json", store.images)
-    for body in (source / f"{digest}.erofs", source / digest):
-        if body.is_file():
-            try:
-                os.link(body, store.images / body.name)
-            except OSError:
-                shutil.copy(body, store.images)
-        elif body.is_dir():
+    for body in (source / f"{digest}.json", source / f"{digest}.erofs", source / digest):
+        if body.is_dir():
+            shutil.copytree(body, place / body.name, symlinks=True)
+        elif body.exists():
+            shutil.copy(body, place)
+    yield place, digest
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture
+def real_store(store, real_image):
+    """The store with that image in it, and its digest."""
+    place, digest = real_image
+    for body in place.iterdir():
+        if body.is_dir():
             shutil.copytree(body, store.images / body.name, symlinks=True)
+        else:
+            os.link(body, store.images / body.name)
     store.name("python", digest)
-    return digest
+    return store, digest
 
 
-def test_a_server_holds_its_image_until_it_has_ended(store):
-    digest = real_store(store)
+def test_a_server_holds_its_image_until_it_has_ended(real_store):
+    store, digest = real_store
     store.add(OLD)
     here = Daemon(state=store.path).start()
     try:
@@ -370,8 +381,25 @@ def test_a_server_holds_its_image_until_it_has_ended(store):
     assert [one["digest"] for one in store.json("prune")["images"]] == [digest]
 
 
-def test_a_server_that_was_killed_lets_go(store):
-    digest = real_store(store)
+def test_a_run_without_a_server_holds_the_image(real_store):
+    store, digest = real_store
+    command = [settings.BINARY, "run", "--local", "-q", "--state-dir", store.path, "-c"]
+    run = subprocess.Popen(
+        [*command, "import time; print('begun', flush=True); time.sleep(4)"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout.readline() == "begun\n"
+    done = store.run("rm", "python", "--force")
+    assert done.returncode == STATE and "in use by process" in done.stderr
+    assert run.wait(30 * settings.SLACK) == 0
+    run.stdout.close()
+    wait_until(lambda: not store.json("ls")[0]["in_use"], 10, "the image is still held")
+    assert store.json("rm", "python", "--force")["digest"] == digest
+
+
+def test_a_server_that_was_killed_lets_go(real_store):
+    store, digest = real_store
     here = Daemon(state=store.path).start()
     here.kill()
     wait_until(lambda: not store.json("ls")[0]["in_use"], 20, "the image is still held")

@@ -92,6 +92,22 @@ def test_the_number_of_runs_changes(own_daemon, place):
     first.close()
 
 
+def test_the_caps_on_answers_change(own_daemon, place):
+    file = place / "config.toml"
+    write(file, "[pool]\ntarget = 1\n")
+    here = start(own_daemon, file)
+    code = "print('x' * 5000); open('a', 'w').write('y' * 5000)"
+    answer = here.execute(code)
+    assert len(answer["stdout"]) == 5001 and answer.paths() == ["a"]
+    write(file, '[pool]\ntarget = 1\n[limits]\nstream_bytes = "1KiB"\nfile_bytes = "1KiB"\n')
+    changed = hang_up(here)["changed"]
+    assert "limits.stream_bytes 1MiB -> 1KiB" in changed
+    here.execute("print(1)").ok()  # takes the sandbox that was warm before
+    answer = here.execute(code)
+    assert len(answer["stdout"]) < 2000 and answer.paths() == []
+    assert answer.omitted()["a"]["reason"] == "too_large"
+
+
 def test_the_log_level_changes(own_daemon, place):
     file = place / "config.toml"
     write(file, '[log]\nlevel = "warn"\n')

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import random
 import signal
 import socket
 import threading
@@ -245,6 +246,42 @@ def test_who_leaves_while_files_are_sent_is_forgotten(daemon):
     assert daemon.execute("print(1)")["stdout"] == "1\n"
 
 
+def test_large_files_wait_for_a_slow_reader_without_their_sandbox(own_daemon):
+    """16 MB of files: the sandbox is gone, the server holds them once, others go on."""
+    daemon = own_daemon()
+    daemon.wait_warm()
+    code = "for i in range(4): open(f'f{i}', 'wb').write(bytes([i]) * 4_000_000)\n"
+    before = host.resident_bytes(daemon.pid)
+    with stream(daemon, code, receive_bytes=65536) as slow:
+        assert slow.next().type == "start"
+        wait_until(lambda: daemon.pool()["in_flight"] == 0, 20, "the run waits for its reader")
+        daemon.wait_warm()
+        assert daemon.execute("print(2**32)")["stdout"] == "4294967296\n"
+        assert host.resident_bytes(daemon.pid) - before < 40 << 20
+        files = [event for event in slow if event.type == "file"]
+        assert slow.whole
+    assert [event.bytes for event in files] == [bytes([i]) * 4_000_000 for i in range(4)]
+
+
+def test_leaving_at_any_moment(daemon):
+    """The audit after the test counts descriptors, processes and runs."""
+    code = (
+        "import sys\n"
+        "for i in range(3000): print('x' * 500)\n"
+        "open('f', 'wb').write(bytes(1_000_000))\n"
+    )
+    random.seed(11)
+    for turn in range(25):
+        with stream(daemon, code, receive_bytes=65536) as following:
+            for _ in range(random.randrange(40)):
+                if following.next() is None:
+                    break
+            leave(following.link, random.choice(["close", "reset", "half"]))
+        if turn % 10 == 9:
+            assert run(daemon, "print(1)").stdout == b"1\n"
+    wait_until(lambda: daemon.pool()["in_flight"] == 0, 10, "runs go on without their clients")
+
+
 def test_an_error_before_the_start_is_plain(daemon):
     with stream(daemon, "") as following:
         assert following.plain() == {"error": "code is required"}
@@ -296,6 +333,28 @@ def test_a_program_that_is_killed_says_so(daemon):
     assert last.data["end"]["signal"] == "SIGKILL"
 
 
+def test_a_sandbox_that_is_killed_ends_its_stream(daemon):
+    """Its pid 1 goes, and everything in it: how the program ended is known all the same."""
+    code = "import time\nkept = open('here', 'w')\nprint('on', flush=True)\ntime.sleep(50)\n"
+    with stream(daemon, code) as following:
+        assert following.next().type == "start"
+        assert following.next().type == "stdout"
+        space = os.readlink(f"/proc/{program(daemon, 'here')}/ns/pid")
+        (init,) = [
+            pid
+            for pid in host.processes(daemon.facts())
+            if host.status_fields(pid).get("NSpid", "").split()[-1:] == ["1"]
+            and os.readlink(f"/proc/{pid}/ns/pid") == space
+        ]
+        os.kill(init, signal.SIGKILL)
+        *_, last = following
+        assert following.whole
+    if last.type == "exit":
+        assert last.data["exit_code"] == 137 and last.data["end"]["cause"] == "signaled"
+    else:
+        assert last.data["error"].startswith("sandbox execution failed: ")
+
+
 def program(daemon, name):
     """The process of a sandbox that has a file of this name open, as the host numbers it."""
     for pid in host.processes(daemon.facts()):
@@ -321,6 +380,15 @@ def test_a_stop_lets_the_stream_finish(own_daemon):
     assert [event.type for event in rest] == ["stdout", "file", "exit"]
     assert rest[0].bytes == b"after\n" and following.whole
     assert daemon.wait() == 0
+
+
+def test_a_stop_does_not_wait_for_a_reader_that_reads_nothing(own_daemon):
+    daemon = own_daemon()
+    code = "while True: print('x' * 999)\n"
+    with stream(daemon, code, receive_bytes=65536, timeout_s=2):
+        wait_until(lambda: daemon.pool()["in_flight"] == 1, 10, "the run did not begin")
+        daemon.terminate()
+        assert daemon.wait(20) == 0
 
 
 def test_a_second_stop_ends_the_stream_with_an_error(own_daemon):

@@ -334,7 +334,8 @@ def test_a_program_that_is_killed_says_so(daemon):
 
 
 def test_a_sandbox_that_is_killed_ends_its_stream(daemon):
-    """Its pid 1 goes, and everything in it: how the program ended is known all the same."""
+    """Its pid 1 goes, and everything in it: how the program ended is known all the same, but its
+    files cannot be read any more where it left some."""
     code = "import time\nkept = open('here', 'w')\nprint('on', flush=True)\ntime.sleep(50)\n"
     with stream(daemon, code) as following:
         assert following.next().type == "start"
@@ -352,7 +353,10 @@ def test_a_sandbox_that_is_killed_ends_its_stream(daemon):
     if last.type == "exit":
         assert last.data["exit_code"] == 137 and last.data["end"]["cause"] == "signaled"
     else:
-        assert last.data["error"].startswith("sandbox execution failed: ")
+        assert last.data["error"] in (
+            "sandbox execution failed: the sandbox was lost before the run had ended",
+            "the sandbox returned a response that could not be read",
+        )
 
 
 def program(daemon, name):

@@ -74,7 +74,9 @@ Result<plan::RunPlan> decide(const config::Config& config) {
   run.findings = plan::judge(facts, needs);
   run.waived = config.waive;
   run.not_held = plan::limits_not_held(facts, needs);
-  if (run.rootless) {
+  if (run.rootless && facts.user.is_root) {
+    run.assumed.emplace_back("The user namespace that this is, is the one that serves.");
+  } else if (run.rootless) {
     run.subordinate = subordinate_ids(facts, &run.assumed);
   } else {
     run.first_id = facts.uid_range_first;

@@ -10,6 +10,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -154,11 +155,24 @@ Status move(const std::array<Ids, 2>& all, const std::array<std::string, 2>& too
   return become_root_inside();
 }
 
+// Not every id of the host is mapped: a container without root, say.
+bool is_inside() {
+  const std::string map = sys::read_file("/proc/self/uid_map", 65536).value_or("");
+  std::istringstream numbers(map);
+  std::uint64_t inside = 0;
+  std::uint64_t outside = 0;
+  std::uint64_t count = 0;
+  numbers >> inside >> outside >> count;
+  return !map.empty() && (inside != 0 || outside != 0 || count < 4'294'967'295);
+}
+
 }  // namespace
 
-bool is_ordinary_user() { return ::geteuid() != 0; }
+bool is_ordinary_user() { return ::geteuid() != 0 || is_inside(); }
 
 Status enter_user_namespace() {
+  // Root of somebody else's user namespace: that one is used, with the ids that it has.
+  if (::geteuid() == 0) return {};
   const std::string user = user_name();
   // Everything that can be missing is looked at before anything is changed.
   const std::array<std::string, 2> tools{TRY(find_tool("newuidmap")), TRY(find_tool("newgidmap"))};

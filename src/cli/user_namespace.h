@@ -8,13 +8,15 @@
 
 namespace hutch::cli {
 
-// Whether this process was started by an ordinary user, so that it is, or has to become, root of a
-// user namespace. To be asked before anything else has changed the user.
+// Whether this process was started by an ordinary user, so that it has to become root of a user
+// namespace, or by root of one already (a container without root). To be asked before anything else
+// has changed the user.
 bool is_ordinary_user();
 
 // Moves this process, with its one thread, into such a namespace, by newuidmap(1) and newgidmap(1),
-// and makes it root there. No way back; supplementary groups are left. Errors: unsupported_host,
-// naming the line of /etc/subuid or /etc/subgid, the package or the sysctl that is missing.
+// and makes it root there; root of a user namespace stays where it is. No way back; supplementary
+// groups are left. Errors: unsupported_host, naming the line of /etc/subuid or /etc/subgid, the
+// package or the sysctl that is missing.
 Status enter_user_namespace();
 
 }  // namespace hutch::cli

@@ -95,7 +95,8 @@ IdMaps id_maps(const RunPlan& run) {
   const std::uint64_t slot = run.rootless ? kFirstSlotRootless : kFirstSlot;
   IdMaps maps;
   if (run.rootless) {
-    maps.server = {{0, run.uid, 1}, {1, run.subordinate.first, run.subordinate.count}};
+    if (run.uid != 0)
+      maps.server = {{0, run.uid, 1}, {1, run.subordinate.first, run.subordinate.count}};
     maps.zone = {{0, 1, kZoneIdsRootless}};
   } else {
     maps.zone = {{0, run.first_id, kZoneIds}};

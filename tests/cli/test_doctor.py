@@ -1,15 +1,21 @@
 """`hutch doctor`, for root, for others, and for root asking about others."""
 
+import contextlib
 import json
 import os
+import pathlib
 import re
 import shutil
+import signal
+import subprocess
 
 import pytest
 from harness import settings
-from harness.daemon import new_state_dir, run_hutch
+from harness.daemon import Daemon, new_state_dir, run_hutch
+from harness.waiting import wait_until
 
 USAGE, PRIVILEGE = 64, 77
+FIRST_INSIDE = 2_000_000_000  # ids of nobody, for user namespaces of tests
 AS_NOBODY = {
     "user": 65534,
     "group": 65534,
@@ -130,3 +136,59 @@ def test_a_limit_that_is_waived_without_need_is_a_caution(state):
     found = findings(done)
     if found["cgroups"]["verdict"] == "PASS":
         assert found["waived"]["verdict"] == "CAUTION" and "memory" in found["waived"]["meaning"]
+
+
+@contextlib.contextmanager
+def user_namespace(ids):
+    """The command that runs another one as root of a user namespace with so many ids."""
+    holder = subprocess.Popen(["unshare", "--user", "sleep", "300"])
+    try:
+        ours = os.readlink("/proc/self/ns/user")
+        place = pathlib.Path(f"/proc/{holder.pid}")
+        wait_until(lambda: os.readlink(place / "ns/user") != ours, 5, "no user namespace")
+        for name in ("uid_map", "gid_map"):
+            (place / name).write_text(f"0 {FIRST_INSIDE} {ids}\n")
+        enter = ["nsenter", "--user", "--target", str(holder.pid), "--setuid", "0", "--setgid", "0"]
+        yield [*enter, "env", "HOME=/nonexistent"]
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@pytest.fixture
+def state_inside():
+    path = new_state_dir(images=False)
+    os.chown(path, FIRST_INSIDE, FIRST_INSIDE)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.mark.as_root
+def test_root_of_a_user_namespace_is_fit_and_serves(state_inside):
+    with user_namespace(65536) as prefix:
+        waive = {"waive": "memory,processes,cpus"}
+        command = [*prefix[1:], settings.BINARY]
+        done = run_hutch(*command, "doctor", "--json", "--set", "waive=memory,processes,cpus",
+                         "--state-dir", state_inside, binary=prefix[0])  # fmt: skip
+        assert done.returncode == 0, done.stdout
+        assert "root of a user namespace" in findings(done)["privilege"]["meaning"]
+        here = Daemon({**waive, "pool.target": 1, "pool.ceiling": 1}, state=state_inside,
+                      prefix=prefix).start()  # fmt: skip
+        try:
+            assert here.internal.execute("import os; print(os.getuid())").ok()["stdout"] == "1000\n"
+        finally:
+            os.kill(int((state_inside / "server.pid").read_text()), signal.SIGTERM)
+            here.wait()
+            here.discard()
+
+
+@pytest.mark.as_root
+def test_root_of_a_user_namespace_with_few_ids_is_not(state_inside):
+    with user_namespace(1000) as prefix:
+        command = [*prefix[1:], settings.BINARY]
+        where = ("--state-dir", state_inside)
+        done = run_hutch(*command, "doctor", "--json", *where, binary=prefix[0])
+        one = findings(done)["subordinate_ids"]
+        assert one["verdict"] == "FAIL" and "has 1000 ids" in one["meaning"]
+        started = run_hutch(*command, "serve", *where, binary=prefix[0])
+        assert started.returncode == done.returncode != 0 and one["meaning"] in started.stderr

@@ -309,8 +309,9 @@ void RunSession::tell_waived() const {
     if (!name.is_string()) continue;
     names += (names.empty() ? "" : ", ") + std::string(name.get_string());
   }
-  print_chatter(fmt::format("hutch: not limited on this host: {}; `hutch doctor` says why\n",
-                            printable(names)));
+  // The program may have left standard error in the middle of a line.
+  print_chatter(fmt::format("{}hutch: not limited on this host: {}; `hutch doctor` says why\n",
+                            err_.inside_line() && !plan_.json ? "\n" : "", printable(names)));
 }
 
 }  // namespace hutch::cli

@@ -50,7 +50,7 @@ def test_streams_and_status_are_the_program_s(hutch):
 
 def test_bytes_come_as_they_were_written(hutch):
     code = "import os; os.write(1, bytes(range(256))); os.write(2, b'\\xff'); os.write(1, b'end')"
-    done = hutch.run("-c", code)
+    done = hutch.run("--quiet", "-c", code)
     assert (done.code, done.out, done.err) == (0, bytes(range(256)) + b"end", b"\xff")
 
 

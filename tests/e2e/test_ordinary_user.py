@@ -128,3 +128,11 @@ def test_the_image_of_the_hosts_root_is_unpacked_once(tmp_path_factory):
         finally:
             assert here.stop() == 0
             here.discard()
+
+
+def test_a_run_alone_says_which_limits_are_not_held():
+    """No server, no daemon, no setting: the binary, an image, and the user's own ids."""
+    state = ordinary_user.image_state()
+    done = run_hutch("run", "--state-dir", state, "--local", "-c", "print(2**32)")
+    assert (done.returncode, done.stdout) == (0, "4294967296\n")
+    assert done.stderr == "" or "not limited on this host: " in done.stderr

@@ -23,7 +23,7 @@ _ENTER = """
 for name in passwd group subuid subgid; do mount --bind "$1/$name" "/etc/$name" || exit 125; done
 home=$2; shift 2
 exec setpriv --reuid {uid} --regid {uid} --clear-groups \\
-  env HOME="${{SBX_HOME:-$home}}" USER={name} LOGNAME={name} XDG_RUNTIME_DIR= "$@"
+  env HOME="$home" USER={name} LOGNAME={name} XDG_RUNTIME_DIR= "$@"
 """.format(uid=UID, name=NAME)
 
 

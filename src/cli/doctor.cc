@@ -20,6 +20,8 @@ namespace hutch::cli {
 namespace {
 
 struct Examination {
+  bool rootless = false;
+  std::string user;
   std::vector<plan::Finding> findings;
   std::string state_dir;
   std::optional<Instance> instance;  // nothing when no server has run there
@@ -34,9 +36,10 @@ struct DoctorFlags {
 
 // Root may ask what an ordinary user would be told: the one named, or the one behind sudo.
 Result<plan::HostFacts> gather(const config::Config& config, const DoctorFlags& flags) {
-  if ((!flags.rootless && flags.user.empty()) || ::geteuid() != 0) {
-    return host_facts(config);
+  if (!flags.user.empty() && ::geteuid() != 0) {
+    return fail(ErrorCode::config, "--user is for root: leave it out to ask about yourself");
   }
+  if ((!flags.rootless && flags.user.empty()) || ::geteuid() != 0) return host_facts(config);
   const char* behind_sudo = std::getenv("SUDO_USER");
   std::string user = flags.user;
   if (user.empty() && behind_sudo != nullptr) user = behind_sudo;
@@ -45,13 +48,14 @@ Result<plan::HostFacts> gather(const config::Config& config, const DoctorFlags& 
   }
   auto facts = plan::gather_host_facts_for("", user);
   if (!facts) facts.error().code = ErrorCode::config;
-  if (facts) plan::look_at_images(config.state_dir, *facts);
   return facts;
 }
 
 Result<Examination> examine(const config::Config& config, const DoctorFlags& flags) {
   const plan::HostFacts facts = TRY(gather(config, flags));
-  Examination examination{.findings = plan::judge(facts, host_needs(config)),
+  Examination examination{.rootless = plan::is_rootless(facts),
+                          .user = facts.user.name,
+                          .findings = plan::judge(facts, host_needs(config)),
                           .state_dir = config.state_dir};
   Result<Instance> instance = read_instance(examination.state_dir);
   if (instance) {
@@ -95,6 +99,8 @@ std::string as_json(const Examination& examination) {
   json::Writer out;
   out.begin_object();
   write_findings(out, examination.findings);
+  out.key("rootless").boolean(examination.rootless);
+  out.key("user").string(examination.user);
   out.key("state_dir").string(examination.state_dir);
   out.key("running").boolean(is_running(instance.server_pid));
   out.key("server_pid").integer(instance.server_pid);

@@ -115,11 +115,12 @@ UserFacts read_named_user(const std::string& root, const std::string& name) {
 }
 
 void read_uid_ranges(const std::string& root, HostFacts& facts) {
-  const std::string passwd = text_of(root + "/etc/passwd");
-  const std::string subordinate = text_of(root + "/etc/subuid");
+  const std::vector<IdRange> used =
+      ids_in_use(text_of(root + "/etc/passwd"), text_of(root + "/etc/subuid"));
   for (std::uint32_t number = 0; number < kServerRanges; ++number) {
     const IdRange range{kServerRange.first + number * kServerRange.count, kServerRange.count};
-    if (!find_clash(range, "", passwd, subordinate).empty()) continue;
+    const auto is_in = [&range](const IdRange& one) { return overlap(range, one); };
+    if (std::ranges::any_of(used, is_in)) continue;
     if (facts.uid_ranges_free++ == 0) facts.uid_range_first = range.first;
   }
 }

@@ -40,11 +40,6 @@ std::vector<Line> parse_lines(std::string_view text) {
   return lines;
 }
 
-bool overlap(const IdRange& one, const IdRange& other) {
-  return one.first < std::uint64_t{other.first} + other.count &&
-         other.first < std::uint64_t{one.first} + one.count;
-}
-
 // The number in the third field of a line of /etc/passwd, and the name in its first.
 std::vector<Line> parse_accounts(std::string_view text) {
   std::vector<Line> accounts;
@@ -87,6 +82,20 @@ std::string find_clash(const IdRange& range, std::string_view user, std::string_
     if (line.owner != user && overlap(range, line.range)) return std::string(line.owner);
   }
   return {};
+}
+
+bool overlap(const IdRange& one, const IdRange& other) {
+  return one.first < std::uint64_t{other.first} + other.count &&
+         other.first < std::uint64_t{one.first} + one.count;
+}
+
+std::vector<IdRange> ids_in_use(std::string_view passwd, std::string_view subordinate) {
+  std::vector<IdRange> ranges;
+  for (const Line& account : parse_accounts(passwd)) {
+    if (account.range.first != 0) ranges.push_back(account.range);
+  }
+  for (const Line& line : parse_lines(subordinate)) ranges.push_back(line.range);
+  return ranges;
 }
 
 std::uint32_t find_free_start(const std::vector<std::string>& texts, std::uint32_t count) {

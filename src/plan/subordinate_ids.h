@@ -31,6 +31,10 @@ std::optional<IdRange> enough_ids(const std::vector<IdRange>& ranges, std::uint3
 std::string find_clash(const IdRange& range, std::string_view user, std::string_view passwd,
                        std::string_view subordinate);
 
+// Every id but root's that an account has, or a line gives to anybody.
+std::vector<IdRange> ids_in_use(std::string_view passwd, std::string_view subordinate);
+bool overlap(const IdRange& one, const IdRange& other);
+
 // The lowest start, from 100,000 up, of `count` ids that no line of any of the texts gives away.
 std::uint32_t find_free_start(const std::vector<std::string>& texts, std::uint32_t count);
 

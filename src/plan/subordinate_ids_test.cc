@@ -36,6 +36,11 @@ TEST(SubordinateIds, ThatSomebodyElseHasAreNamed) {
   EXPECT_EQ(find_clash({4'294'900'000, 67'296}, "ann", "", "eve:4294960000:67296\n"), "eve");
 }
 
+TEST(SubordinateIds, InUseAreThoseOfAccountsAndLinesButNotRoots) {
+  const std::vector<IdRange> expected{{7, 1}, {100, 5}};
+  EXPECT_EQ(ids_in_use("root:x:0:0::/:\nann:x:7:7::/:\n", "ann:100:5\nbroken\n"), expected);
+}
+
 TEST(SubordinateIds, GoBehindTheOnesThatAreGivenAway) {
   EXPECT_EQ(find_free_start({"", ""}, 65'536), 100'000U);
   EXPECT_EQ(find_free_start({"bob:165536:65536\n", "ann:100000:65536\n"}, 65'536), 231'072U);

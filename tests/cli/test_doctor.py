@@ -56,6 +56,8 @@ def test_root_is_fit_here(state):
     done = run_hutch("doctor", "--json", "--state-dir", state)
     assert done.returncode == 0 and json.loads(done.stdout)["fit"] is True
     assert findings(done)["subordinate_ids"]["verdict"] == "SKIPPED"
+    said = json.loads(done.stdout)
+    assert said["rootless"] is False and said["user"] == "root"
 
 
 @pytest.mark.as_root
@@ -82,9 +84,17 @@ def test_root_asks_about_an_ordinary_user(state):
     done = run_hutch("doctor", "--json", "--user", "nobody", "--state-dir", state)
     assert done.returncode == PRIVILEGE
     assert "nobody" in findings(done)["subordinate_ids"]["remedy"]
+    said = json.loads(done.stdout)
+    assert said["rootless"] is True and said["user"] == "nobody"
     behind = {**os.environ, "SUDO_USER": "nobody"}
     again = run_hutch("doctor", "--json", "--rootless", "--state-dir", state, env=behind)
     assert findings(again)["subordinate_ids"] == findings(done)["subordinate_ids"]
+
+
+@pytest.mark.as_root
+def test_only_root_asks_about_others():
+    done = run_hutch("doctor", "--user", "root", **AS_NOBODY)
+    assert done.returncode == USAGE and "--user is for root" in done.stderr
 
 
 @pytest.mark.as_root
@@ -190,5 +200,19 @@ def test_root_of_a_user_namespace_with_few_ids_is_not(state_inside):
         done = run_hutch(*command, "doctor", "--json", *where, binary=prefix[0])
         one = findings(done)["subordinate_ids"]
         assert one["verdict"] == "FAIL" and "has 1000 ids" in one["meaning"]
+        started = run_hutch(*command, "serve", *where, binary=prefix[0])
+        assert started.returncode == done.returncode != 0 and one["meaning"] in started.stderr
+
+
+@pytest.mark.as_root
+def test_too_few_namespaces_are_named_before_a_sandbox_fails(state_inside):
+    with user_namespace(65536) as prefix:
+        script = 'echo 4 > /proc/sys/user/max_net_namespaces && exec "$@"'
+        command = [*prefix[1:], "sh", "-c", script, "sh", settings.BINARY]
+        where = ("--set", "waive=memory,processes,cpus", "--state-dir", state_inside)
+        done = run_hutch(*command, "doctor", "--json", *where, binary=prefix[0])
+        one = findings(done)["namespace_limits"]
+        assert one["verdict"] == "FAIL" and "user.max_net_namespaces (4)" in one["meaning"]
+        assert one["remedy"] == "sysctl -w user.max_net_namespaces=15000"
         started = run_hutch(*command, "serve", *where, binary=prefix[0])
         assert started.returncode == done.returncode != 0 and one["meaning"] in started.stderr

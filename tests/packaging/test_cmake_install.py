@@ -29,7 +29,8 @@ def test_everything_has_its_place(prefix):
     for path in ("bin/hutch", "etc/hutch/config.toml", "share/hutch/images/python/build",
                  "share/man/man1/hutch-serve.1", "share/man/man5/hutch-config.5",
                  "share/bash-completion/completions/hutch",
-                 "share/zsh/vendor-completions/_hutch", "share/fish/vendor_completions.d/hutch.fish",
+                 "share/zsh/vendor-completions/_hutch",
+                 "share/fish/vendor_completions.d/hutch.fish",
                  "share/doc/hutch/docs/install.md", "lib/systemd/system/hutch.service",
                  "lib/sysusers.d/hutch.conf", "lib/tmpfiles.d/hutch.conf"):
         assert (prefix / path).is_file(), path

@@ -1,5 +1,7 @@
 #include "cli/backing.h"
 
+#include <sys/epoll.h>
+
 #include <utility>
 
 #include "cli/wiring.h"
@@ -14,6 +16,15 @@ namespace {
 
 constexpr const char* kSystemStateDir = "/var/lib/hutch";
 
+// Readable once the only client has left: what takes long at the start need not be finished then.
+Fd departure_of(const Fd& connection) {
+  Fd watch(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event leaving{.events = EPOLLRDHUP, .data = {}};
+  const bool watches =
+      watch && ::epoll_ctl(watch.get(), EPOLL_CTL_ADD, connection.get(), &leaving) == 0;
+  return watches ? std::move(watch) : Fd();
+}
+
 // Only the host's root can mount an image file: for others it is unpacked once, also one that the
 // host's administrator has built.
 Result<image::Image> open_image(const ServerLife& life, const User& server, Log& log) {
@@ -22,6 +33,8 @@ Result<image::Image> open_image(const ServerLife& life, const User& server, Log&
   if (!server.subordinate || (image && !image->is_erofs)) return image;
   image::UnpackOptions options{
       .from_state_dir = life.images_dir, .to_state_dir = life.images_dir, .name = config.image};
+  const Fd departure = life.listens() ? Fd() : departure_of(life.connection);
+  options.interrupt_fd = departure.get();
   if (!image) {
     if (!image::open_image(kSystemStateDir, config.image)) return image;
     options.from_state_dir = kSystemStateDir;

@@ -78,12 +78,24 @@ std::string PrivateServer::wait(std::chrono::milliseconds patience, const StopSi
   return info.si_status == 0 ? std::string() : last_words();
 }
 
-std::string PrivateServer::last_words() const {
+std::string PrivateServer::end_of_log() const {
   const off_t size = ::lseek(log_.get(), 0, SEEK_END);
   std::string text(static_cast<std::size_t>(std::min(size, kLastWordsBytes)), '\0');
   const off_t from = size - static_cast<off_t>(text.size());
   const ssize_t got = ::pread(log_.get(), text.data(), text.size(), from);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+bool PrivateServer::is_unpacking() const {
+  const std::string text = end_of_log();
+  const std::size_t last = text.rfind("\n{");
+  return text.find(R"("event":"image_unpack")", last == std::string::npos ? 0 : last) !=
+         std::string::npos;
+}
+
+std::string PrivateServer::last_words() const {
+  const std::string text = end_of_log();
   constexpr std::string_view kMark = "hutch: ";
   std::size_t at = text.rfind("\n" + std::string(kMark));
   at = at == std::string::npos ? (text.starts_with(kMark) ? 0 : at) : at + 1;

@@ -30,6 +30,9 @@ class PrivateServer {
   // Our end of its connection, once.
   Fd take_socket() { return std::move(socket_); }
 
+  // Whether it is unpacking its image, which takes some time and is done once.
+  bool is_unpacking() const;
+
   // Waits until it has taken everything down and ended, which it does when our end is closed; not
   // beyond `patience`, nor beyond a signal. What it said when it failed, in words for people;
   // nothing when it ended well.
@@ -38,6 +41,7 @@ class PrivateServer {
  private:
   PrivateServer(pid_t pid, Fd socket, Fd log)
       : pid_(pid), socket_(std::move(socket)), log_(std::move(log)) {}
+  std::string end_of_log() const;
   std::string last_words() const;
 
   pid_t pid_;

@@ -19,6 +19,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // Something else is waited for, since the same moment.
+  void now(const std::string& what) { what_ = what; }
   // To be called again and again while waiting: draws the line with its new time.
   void tick();
   // Takes the line away; nothing is drawn from here on.

@@ -131,7 +131,12 @@ Result<int> RunSession::attempt() {
 }
 
 HttpClientOptions RunSession::client_options() {
-  return {.stop_fd = signals_.fd(), .silence = kSilence, .tick = [this] { progress_.tick(); }};
+  return {.stop_fd = signals_.fd(), .silence = kSilence, .tick = [this] { tick(); }};
+}
+
+void RunSession::tick() {
+  if (private_ && private_->is_unpacking()) progress_.now("unpacking the image, once");
+  progress_.tick();
 }
 
 Status RunSession::open_server() {

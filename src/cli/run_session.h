@@ -49,6 +49,7 @@ class RunSession {
   Status open_server();
   Status start_private();
   HttpClientOptions client_options();
+  void tick();
   Result<int> take_answer();
   Result<int> refused(const HttpAnswer& answer);
   Status take_event(const ServerEvent& event);

@@ -1,9 +1,12 @@
 """`hutch run` on a terminal: the line of progress, Ctrl-C, a window that changes or closes."""
 
 import re
+import shutil
 import threading
 
 import pytest
+from harness import settings
+from harness.daemon import new_state_dir
 from harness.fake_server import EXIT, HEAD, FakeServer, chunk, event
 from harness.run_command import RunCommand
 from harness.terminal import Terminal, screen
@@ -153,6 +156,25 @@ def test_ctrl_c_ends_the_run_and_leaves_nothing(hutch, on_terminal, daemon):
     assert screen(terminal.seen) in (["begun", "^C"], ["begun", ""])
     assert daemon.pool()["in_flight"] == 0
     hutch.check_gone(tree)
+
+
+@pytest.mark.skipif(not settings.ROOTLESS, reason="root mounts the image as it is")
+def test_unpacking_is_said_and_can_be_interrupted(on_terminal):
+    command = RunCommand()
+    command.state, borrowed = new_state_dir(images=False), command.state
+    try:
+        terminal = on_terminal(command, "-c", "print('done')")
+        terminal.read_until(rb"unpacking the image, once\.\.\. \d+\.\d s")
+        tree = command.tree(terminal.pid)
+        terminal.press(b"\x03")
+        assert terminal.wait(10) == 130
+        command.check_gone(tree)
+        assert not list((command.state / "images").glob("*/rootfs"))
+        again = on_terminal(command, "-c", "print('done')")
+        assert again.wait(60) == 0 and screen(again.seen)[0] == "done"
+    finally:
+        shutil.rmtree(borrowed, ignore_errors=True)
+        command.end()
 
 
 def test_ctrl_backslash_leaves_nothing_either(hutch, on_terminal):

@@ -80,7 +80,7 @@ std::string read_container(const std::string& root) {
   if (is_in_first_namespaces(root)) return {};
   if (sys::exists(root + "/.dockerenv")) return "docker";
   if (sys::exists(root + "/run/.containerenv")) return "podman";
-  if (const std::string told = text_of(root + "/run/systemd/container"); !told.empty()) return told;
+  if (std::string told = text_of(root + "/run/systemd/container"); !told.empty()) return told;
   const std::string environment = text_of(root + "/proc/1/environ");
   for (const std::string& one : split(environment, std::string_view("\0", 1))) {
     constexpr std::string_view kKey = "container=";

@@ -36,7 +36,7 @@ std::string first_cpuinfo_block() {
 
 std::string zone_base(const WardenOptions& options) {
   if (!options.rootless) return "/run";
-  for (const std::string place : {"/run", "/mnt", "/srv", "/media"}) {
+  for (std::string place : {"/run", "/mnt", "/srv", "/media"}) {
     const auto below = [&place](const std::string& path) { return path.starts_with(place + "/"); };
     if (sys::exists(place) && !below(options.state_dir) && !below(options.image_path)) return place;
   }

@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -30,6 +31,12 @@ std::size_t columns() {
   return known ? size.ws_col : kColumnsDefault;
 }
 
+// A terminal that nobody reads would hold us, and signals with us.
+bool takes_more() {
+  pollfd entry{STDERR_FILENO, POLLOUT, 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & POLLOUT) != 0;
+}
+
 }  // namespace
 
 Progress::Progress(const Clock& clock, std::string what, Wanted wanted)
@@ -40,7 +47,7 @@ Progress::Progress(const Clock& clock, std::string what, Wanted wanted)
 
 void Progress::tick() {
   const Nanos since = clock_.mono() - start_;
-  if (!shows_ || since < kPatience) return;
+  if (!shows_ || since < kPatience || !takes_more()) return;
   drawn_ = true;
   const double seconds = std::chrono::duration<double>(since).count();
   const std::string line = fmt::format("{}... {:.1f} s", what_, seconds);

@@ -13,10 +13,9 @@
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/host_check.h"
-#include "cli/notify_socket.h"
-#include "cli/output.h"
 #include "cli/privileges.h"
 #include "cli/process_setup.h"
+#include "cli/ready_line.h"
 #include "cli/reload.h"
 #include "cli/run_log.h"
 #include "cli/server_life.h"
@@ -24,7 +23,6 @@
 #include "cli/signals.h"
 #include "cli/state_lock.h"
 #include "cli/user_namespace.h"
-#include "cli/version.h"
 #include "cli/wiring.h"
 #include "http/server.h"
 
@@ -68,14 +66,6 @@ cli::Reload::Calls taken_over_by(service::Shots& shots, engine::Engine& engine,
           .answer_limits = [&](const auto& limits) { engine.set_answer_limits(limits); },
           .internal_hosts = [&](const auto& names) { internal.set_hosts(names); },
           .public_hosts = [&](const auto& names) { outside.set_hosts(names); }};
-}
-
-// To whoever started this process: runs are taken, and where.
-void say_ready(const http::Server& internal, const http::Server& outside) {
-  // Who closed standard output does not want to know.
-  cli::print_data(fmt::format("hutch ready internal={} public={}{}\n", internal.url(),
-                              outside.url(), cli::kTestingMark));
-  cli::tell_service_manager("READY=1");
 }
 
 // Serves until a signal, a failure or the end of its only connection says stop; the exit code.
@@ -141,7 +131,7 @@ Result<int> serve_until_stopped(cli::ServerLife life) {
     // A step that is made to fail is asked about from outside, so that server has to stay.
     if (!filled && config.testing.fail_step.empty()) return shutdown.fail(lost);
     log.info("ready", "runs are taken", {{"internal", internal.url()}, {"public", outside.url()}});
-    if (listens) say_ready(internal, outside);
+    if (listens) cli::say_ready(internal.url(), outside.url());
   });
   io.run();
   if (!filled && config.testing.fail_step.empty()) return fail(filled.error());

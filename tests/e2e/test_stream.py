@@ -135,6 +135,7 @@ def test_the_lines_of_the_door_stand_alone(daemon):
     assert done.stderr == b"unfinished\ntimed out after 1s"
 
 
+@pytest.mark.cgroup_limits
 def test_a_memory_kill_is_named(daemon):
     done = run(daemon, "print('x', flush=True)\na = bytearray(2 << 30)\na[::4096] = a[::4096]\n")
     if done.exit["end"]["cause"] == "exited":  # MemoryError in place of a kill

@@ -4,6 +4,7 @@ alone."""
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -365,10 +366,9 @@ def test_runs_at_once_have_places_of_their_own(alone):
 
 @pytest.mark.as_root  # others find the image that root has built
 def test_without_an_image_the_remedy_is_named(alone):
-    place = new_state_dir(images=False)
-    alone.state, borrowed = place, alone.state
+    shutil.rmtree(alone.state)
+    alone.state = new_state_dir(images=False)
     done = alone.run("-c", "1")
-    alone.state = borrowed
     assert done.code == FAILED and done.out == b""
     assert "hutch image build python" in done.words and done.words.count("\n") == 1
 

@@ -372,6 +372,8 @@ awaitable<Session::Next> Session::answer(const Head& head, Response response, Ne
     hold_answer(response.body.size());
     const std::array<std::string_view, 3> parts{bytes, response.body};
     bool whole = co_await write(parts);
+    // Its maker waits for somebody to take the stream, and would never hear that nobody does.
+    if (!whole && response.stream && departure_) departure_->leave();
     if (whole && response.stream) {
       whole = co_await write_stream(response.stream, fields.framing, served.body_bytes_out);
     }

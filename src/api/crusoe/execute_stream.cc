@@ -50,7 +50,11 @@ awaitable<void> ExecuteStream::run(model::ShotSpec spec) {
   try {
     auto pending = shots_.run(std::move(spec), cancellation_, live_);
     auto answer = co_await std::move(pending);
-    if (answer) metrics_.observe(*answer);
+    if (answer) {
+      metrics_.observe(*answer);
+      // Held from now on, however slowly the client takes what stands before them.
+      for (const model::OutputFile& file : answer->result.files) files_bytes_ += file.bytes.size();
+    }
     answer_ = std::move(answer);
   } catch (const std::exception&) {
     answer_ = fail(ErrorCode::internal, "an exception ended the run");
@@ -129,7 +133,6 @@ awaitable<void> ExecuteStream::send_end(http::BodyWriter& writer) {
   }
   ExecuteAnswer answer = to_answer(std::move(answer_->value()), options_.timeout_s, Report::full);
   events_.end_output(batch, answer.stderr_text);
-  for (const AnswerFile& file : *answer.files) files_bytes_ += file.bytes.size();
   for (AnswerFile& file : *answer.files) {
     events_.file(batch, file);
     files_bytes_ -= file.bytes.size();

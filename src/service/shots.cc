@@ -244,6 +244,7 @@ class Shots::Core : public std::enable_shared_from_this<Shots::Core> {
     if (never_started && !request->client_left && request->attempts < attempts_max) {
       request->stage = Request::Stage::waiting;
       happen(RunNeverStarted{request->waiter});
+      tell_drained();  // while draining it is refused, and may have been the last
       return;
     }
     if (request->client_left) {

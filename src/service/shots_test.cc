@@ -246,6 +246,16 @@ TEST_F(ShotsTest, ACancellationThatCameFirstUsesNoSandbox) {
   EXPECT_TRUE(engine_.used().empty());
 }
 
+TEST_F(ShotsTest, DrainEndsThoughTheLastRunNeverStarted) {
+  start_filled();
+  const auto slot = fire("#fake unstarted");
+  ASSERT_TRUE(until([&] { return shots_->pool_numbers().in_flight == 1; }));
+  bool drained = false;
+  shots_->drain([&] { drained = true; });
+  ASSERT_TRUE(until([&] { return drained; }));
+  EXPECT_EQ((**slot).error().code, ErrorCode::draining);
+}
+
 TEST_F(ShotsTest, DrainLetsRunsFinish) {
   start_filled();
   const auto running = fire("#fake wait 30\nprint(2**32)");

@@ -199,6 +199,9 @@ PoolDecision decide(PoolState& state, const PoolOptions& options, const PoolFact
   std::visit(Apply{scene}, event);
   refuse_the_late(scene);
   if (state.phase == PoolPhase::serving) {
+    // A target that was lowered is reached without another sandbox.
+    const std::size_t target = options.target;
+    if (target > 0 && state.warm.size() >= target) state.filled_once = true;
     hand_out(scene);
     give_surplus_up(scene);
     refill(scene);

@@ -55,6 +55,15 @@ TEST_F(PoolDecide, FillsWithBoundedParallelism) {
   EXPECT_EQ(state_.created_total, 3U);
 }
 
+TEST_F(PoolDecide, IsFilledWhenItsTargetIsLoweredToWhatItHas) {
+  send(Started{});
+  send(SandboxReady{SandboxHandle{1}});
+  EXPECT_FALSE(state_.filled_once);
+  options_.target = 1;
+  send(Tick{});
+  EXPECT_TRUE(state_.filled_once);
+}
+
 TEST_F(PoolDecide, APoolWithoutATargetMakesOneForWhoWaits) {
   options_.target = 0;
   options_.ceiling = 1;

@@ -20,6 +20,8 @@ Result<StateLock> take_state(ServerLife& life) {
     TRY(record_state_version(life.config.state_dir));
     return lock;
   }
+  // The images are taken from there as well, and what lies below is made by whoever owns it.
+  TRY(StateLock::make_own(life.config.state_dir));
   TRY(record_state_version(life.config.state_dir));
   const std::string above = life.config.state_dir + "/run";
   for (int number = 0; number < kRunsMax; ++number) {

@@ -30,7 +30,7 @@ tl::unexpected<Error> refuse(const std::string& directory, Error cause) {
 }
 
 // Whoever can write here could exchange an image or a pid file under the hands of root.
-Status check_owner(const std::string& directory) {
+Status check_directory(const std::string& directory) {
   struct stat info {};
   if (::stat(directory.c_str(), &info) != 0) {
     return refuse(directory, sys::last_error(ErrorCode::io, Step::none, "cannot look at it"));
@@ -84,11 +84,15 @@ Status write_number(const std::string& directory, const std::string& path, pid_t
 
 }  // namespace
 
-Result<Fd> StateLock::open_lock(const std::string& directory) {
+Status StateLock::make_own(const std::string& directory) {
   if (const Status made = sys::make_directories(directory, 0755); !made) {
     return refuse(directory, made.error());
   }
-  TRY(check_owner(directory));
+  return check_directory(directory);
+}
+
+Result<Fd> StateLock::open_lock(const std::string& directory) {
+  TRY(make_own(directory));
   // Nothing that stays open can be written to: whoever takes the server over must not be able to
   // name another process to those who read these files.
   Result<Fd> opened = sys::open(lock_path(directory), O_RDONLY | O_CREAT | O_NOFOLLOW, 0644);

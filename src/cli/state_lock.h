@@ -22,6 +22,10 @@ class StateLock {
   // The same, except that a lock which somebody holds is no error and not waited for: nothing.
   static Result<std::optional<StateLock>> take_if_free(const std::string& directory);
 
+  // Creates the directory where there is none. Fails (state_in_use) unless it is the caller's own
+  // and nobody else can write to it.
+  static Status make_own(const std::string& directory);
+
   StateLock(StateLock&&) = default;
   StateLock& operator=(StateLock&&) = default;
   // Takes the pid files back, if the process still may; the warden does it for a server that has

@@ -267,6 +267,15 @@ TEST_F(CgroupV2Files, MakesGroupsWithoutWhatIsWaivedAndHoldsTheRest) {
   EXPECT_FALSE(fs::exists(root() + "/s1/pids.max"));
 }
 
+TEST_F(CgroupV2Files, FailsWhenWhatItHeldIsTakenAway) {
+  const auto tree = open();
+  ASSERT_TRUE(tree->unenforced().empty());
+  kernel_.files.erase("memory.max");
+  EXPECT_FALSE(tree->create("s1", kLimits)) << "the limit of memory was not set";
+  fs::remove_all(root());
+  EXPECT_FALSE(tree->create("s2", kLimits)) << "there is no tree any more";
+}
+
 TEST_F(CgroupV2Files, MakesNoGroupWhereItMayMakeNone) {
   kernel_.failures = {{"own/cgroup.subtree_control", EACCES}, {"/hutch-t1", EACCES}};
   options_.waived = {"memory", "processes", "cpus"};

@@ -33,8 +33,9 @@ Status with_step(Status status, Step step) {
 
 class CgroupV2 final : public Cgroup {
  public:
-  CgroupV2(CgroupKernel& kernel, std::string directory)
-      : kernel_(kernel), directory_(std::move(directory)) {}
+  // `held`: the limits that the tree has found to hold, by name; those have to be set.
+  CgroupV2(CgroupKernel& kernel, std::string directory, std::vector<std::string> held = {})
+      : kernel_(kernel), directory_(std::move(directory)), held_(std::move(held)) {}
 
   ~CgroupV2() override {
     if (!removed_) ignore_error(CgroupV2::remove());  // the next sweep finds what is left
@@ -43,18 +44,22 @@ class CgroupV2 final : public Cgroup {
   Status make() { return with_step(kernel_.make_directory(directory_), Step::cgroup_create); }
 
   Status limit(const CgroupLimits& limits) {
-    // A group has the files of the controllers that were handed down to it; the tree has refused
-    // what is missing unless the operator does without.
-    if (kernel_.exists(file("memory.max"))) {
+    // What is not held is set all the same where its file is there.
+    if (holds("memory") || kernel_.exists(file("memory.max"))) {
       TRY(set("memory.max", std::to_string(limits.memory_bytes)));
       // Absent where the kernel has no swap support at all.
       TRY(set_if_there("memory.swap.max", "0"));
       // A program of several processes dies as a whole: half of one gives wrong answers.
       TRY(set("memory.oom.group", "1"));
     }
-    TRY(set_if_there("pids.max", std::to_string(limits.processes)));
-    return set_if_there("cpu.max", std::to_string(limits.cpu_quota_us) + " " +
-                                       std::to_string(limits.cpu_period_us));
+    if (holds("processes") || kernel_.exists(file("pids.max"))) {
+      TRY(set("pids.max", std::to_string(limits.processes)));
+    }
+    if (holds("cpus") || kernel_.exists(file("cpu.max"))) {
+      TRY(set("cpu.max",
+              std::to_string(limits.cpu_quota_us) + " " + std::to_string(limits.cpu_period_us)));
+    }
+    return {};
   }
 
   Status attach(pid_t pid) override {
@@ -110,6 +115,10 @@ class CgroupV2 final : public Cgroup {
   }
 
  private:
+  bool holds(std::string_view limit) const {
+    return std::ranges::find(held_, limit) != held_.end();
+  }
+
   std::string file(std::string_view name) const { return directory_ + "/" + std::string(name); }
 
   std::string text(std::string_view name) {
@@ -127,6 +136,7 @@ class CgroupV2 final : public Cgroup {
 
   CgroupKernel& kernel_;
   std::string directory_;
+  std::vector<std::string> held_;
   bool removed_ = false;
 };
 
@@ -173,8 +183,13 @@ class CgroupTreeV2 final : public CgroupTree {
     TRY(refuse_unenforced(refused()));
     TRY(check_cgroup_name(name));
     TRY(check_cgroup_limits(limits));
-    if (!kernel_.exists(root_)) return make_no_cgroup();
-    auto group = std::make_unique<CgroupV2>(kernel_, root_ + "/" + name);
+    std::vector<std::string> held;
+    for (const Controller& controller : kControllers) {
+      if (holds(*this, controller.limit)) held.emplace_back(controller.limit);
+    }
+    // Only where there never was one: a tree that is gone takes limits along that are promised.
+    if (held.empty() && !kernel_.exists(root_)) return make_no_cgroup();
+    auto group = std::make_unique<CgroupV2>(kernel_, root_ + "/" + name, std::move(held));
     TRY(group->make());
     TRY(group->limit(limits));
     return group;

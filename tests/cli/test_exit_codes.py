@@ -83,6 +83,8 @@ def test_73_a_directory_that_others_can_write(state, change, words):
     change(state)
     code, line = serve("--state-dir", state, *ANY_PORT)
     assert code == STATE and words in line and str(state) in line
+    done = run_hutch("run", "--local", "--state-dir", state, "-c", "1")
+    assert done.returncode == 125 and words in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("place", ["/proc/hutch", "/dev/null/hutch"])

@@ -52,7 +52,10 @@ class Store {
  public:
   // Nothing where there is no store.
   static Result<std::optional<Store>> open(const std::string& state_dir) {
-    Store store(state_dir);
+    // The place that it is now, for the whole of the work: a link on the way may be exchanged.
+    std::error_code unknown;
+    const fs::path real = fs::weakly_canonical(state_dir, unknown);
+    Store store(unknown ? state_dir : real.string());
     struct stat info {};
     if (::lstat(store.layout_.images.c_str(), &info) != 0) {
       if (sys::last_errno() == ENOENT) return std::optional<Store>();
@@ -71,6 +74,14 @@ class Store {
           fmt::format("{} belongs to uid {} (mode {:o}), and this is uid {}: only the "
                       "owner of a store that nobody else can write to removes from it",
                       store.layout_.images, info.st_uid, info.st_mode & 07777U, ::geteuid()));
+    }
+    const std::string above = fs::path(store.layout_.images).parent_path().string();
+    if (::stat(above.c_str(), &info) != 0 || info.st_uid != ::geteuid() ||
+        (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      return refuse(ErrorCode::not_permitted,
+                    fmt::format("{} is not this user's alone, so that others could exchange what "
+                                "is to be removed: run: chown {} {} && chmod go-w {}",
+                                above, ::geteuid(), above, above));
     }
     store.lock_ = TRY(lock_store(store.layout_));
     TRY(store.read_names());
@@ -140,18 +151,26 @@ class Store {
     TRY(unlink(layout_.metadata_path(digest)));
     std::vector<std::string> leaving;
     for (const std::string& path : content) {
-      const fs::path from(path);
-      leaving.push_back(fmt::format("{}/{}{}", layout_.images, kLeaving, from.filename().string()));
-      std::error_code error;
-      fs::rename(from, leaving.back(), error);
-      if (error) {
-        return fail(Error{ErrorCode::io, Step::none, error.value(), "cannot move " + path});
-      }
+      leaving.push_back(TRY(set_aside(path)));
     }
     return leaving;
   }
 
  private:
+  // A removal that was killed may have left the name that this one would take.
+  Result<std::string> set_aside(const std::string& path) const {
+    const std::string stem =
+        fmt::format("{}/{}{}", layout_.images, kLeaving, fs::path(path).filename().string());
+    std::string target = stem;
+    for (int number = 1; sys::exists(target); ++number) {
+      target = fmt::format("{}.{}", stem, number);
+    }
+    std::error_code error;
+    fs::rename(path, target, error);
+    if (!error) return target;
+    return fail(Error{ErrorCode::io, Step::none, error.value(), "cannot move " + path});
+  }
+
   explicit Store(const std::string& state_dir) : layout_(state_dir) {}
 
   Status read_names() {

@@ -95,5 +95,20 @@ TEST(ImageTree, RemovesLinksAndNotWhatTheyPointTo) {
   EXPECT_TRUE(remove_tree(place.path("nothing"), freed));
 }
 
+TEST_F(ImageRemoval, GoesRoundWhatAKilledRemovalHasLeft) {
+  state_.write("images/.removed-" + kOld + ".erofs/left", "x");
+  const auto removed = remove_image(state_.path(), kOld, NamedImages::refuse);
+  EXPECT_TRUE(removed) << (removed ? "" : describe(removed.error()));
+  EXPECT_FALSE(sys::exists(image(kOld).path));
+}
+
+TEST_F(ImageRemoval, RefusesAPlaceThatOthersCouldExchange) {
+  ASSERT_EQ(::chmod(state_.path().c_str(), 0777), 0);
+  const auto refused = remove_image(state_.path(), kOld, NamedImages::refuse);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::not_permitted);
+  EXPECT_TRUE(sys::exists(image(kOld).path));
+}
+
 }  // namespace
 }  // namespace hutch::image

@@ -162,7 +162,8 @@ Result<std::vector<ImageInfo>> list_images(std::string_view state_dir) {
   return infos;
 }
 
-Status publish(std::string_view state_dir, const Metadata& metadata, const std::string& staged) {
+Status publish(std::string_view state_dir, const Metadata& metadata, const std::string& staged,
+               Naming naming) {
   const Layout layout(state_dir);
   const std::string path = layout.image_path(metadata.digest, metadata.format);
   const Fd lock = TRY(lock_store(layout));
@@ -176,6 +177,7 @@ Status publish(std::string_view state_dir, const Metadata& metadata, const std::
   }
   TRY(sys::make_directories(layout.refs, 0755));
   TRY(sys::write_file_atomic(layout.metadata_path(metadata.digest), metadata_text(metadata), 0644));
+  if (naming == Naming::leave_name) return {};
   return sys::write_file_atomic(layout.ref_path(metadata.config.name), metadata.digest + "\n",
                                 0644);
 }

@@ -85,7 +85,10 @@ Result<Metadata> read_metadata(std::string_view state_dir, std::string_view name
 // directory that does not exist; entries whose metadata is damaged are left out.
 Result<std::vector<ImageInfo>> list_images(std::string_view state_dir);
 
+// Whether a published image becomes what its name means.
+enum class Naming { take_name, leave_name };
 // Moves `staged` (on the same file system) into the store and makes the name mean it.
-Status publish(std::string_view state_dir, const Metadata& metadata, const std::string& staged);
+Status publish(std::string_view state_dir, const Metadata& metadata, const std::string& staged,
+               Naming naming = Naming::take_name);
 
 }  // namespace hutch::image

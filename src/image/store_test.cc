@@ -69,6 +69,18 @@ TEST(ImageStore, OpensADirectoryWhereThereIsNoErofs) {
   EXPECT_EQ(image->path, state.path("images/" + kOld));
 }
 
+TEST(ImageStore, AnImageThatIsWantedByItsDigestTakesNoName) {
+  const ScratchDirectory state;
+  publish_file(state, metadata(kNew, "2026-01-02T00:00:00Z"));
+  Metadata made = metadata(kOld, "2026-01-01T00:00:00Z");
+  made.format = Format::directory;
+  state.write("images/tmp/tiny/rootfs/etc/hostname", "sandbox\n");
+  ASSERT_TRUE(
+      publish(state.path(), made, state.path("images/tmp/tiny/rootfs"), Naming::leave_name));
+  EXPECT_EQ(open_image(state.path(), "tiny")->digest, kNew);
+  EXPECT_EQ(open_image(state.path(), kOld)->digest, kOld);
+}
+
 TEST(ImageStore, NoImageSaysWhatToType) {
   const ScratchDirectory state;
   const auto image = open_image(state.path(), "tiny");

@@ -99,7 +99,10 @@ Result<Image> unpack_image(const UnpackOptions& options,
   rollback.add([&work] { discard(work); });
   TRY(extract(source, work + "/rootfs", work + "/log", options.interrupt_fd));
   metadata.format = Format::directory;
-  TRY(publish(options.to_state_dir, metadata, work + "/rootfs"));
+  // Who names a digest wants that image once, and not another meaning of the name.
+  const bool by_digest = options.name == metadata.digest;
+  TRY(publish(options.to_state_dir, metadata, work + "/rootfs",
+              by_digest ? Naming::leave_name : Naming::take_name));
   return as_image(metadata, to);
 }
 

@@ -3,6 +3,10 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
 #include "base/sys.h"
 
 namespace hutch::warden {
@@ -34,11 +38,21 @@ std::string first_cpuinfo_block() {
 
 }  // namespace
 
+// A link may lead below a place that is about to be covered.
+std::string canonical(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
 std::string zone_base(const WardenOptions& options) {
   if (!options.rootless) return "/run";
+  const std::array<std::string, 2> needed{canonical(options.state_dir),
+                                          canonical(options.image_path)};
   for (std::string place : {"/run", "/mnt", "/srv", "/media"}) {
-    const auto below = [&place](const std::string& path) { return path.starts_with(place + "/"); };
-    if (sys::exists(place) && !below(options.state_dir) && !below(options.image_path)) return place;
+    const std::string real = canonical(place) + "/";
+    const auto below = [&real](const std::string& path) { return path.starts_with(real); };
+    if (sys::exists(place) && std::ranges::none_of(needed, below)) return place;
   }
   return "/run";
 }

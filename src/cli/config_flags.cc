@@ -12,11 +12,16 @@ std::string absolute_path(const std::string& path) {
   return text;
 }
 
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "the value is empty: leave the option out, or say what is meant" : "";
+}
+
 std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command) {
   auto flags = std::make_shared<ConfigFlags>();
   command
       .add_option("--state-dir", flags->state_dir,
                   "Images, lock and pid files [/var/lib/hutch as root]")
+      ->check(not_empty)
       ->option_text("DIR");
   command
       .add_option("--config", flags->config_file,

@@ -19,6 +19,9 @@ struct ConfigFlags {
   std::vector<std::string> settings;
 };
 
+// For an option whose value a script may have left empty by mistake: what it then says.
+std::string not_empty(const std::string& value);
+
 // Adds --state-dir, --config and --set.
 std::shared_ptr<ConfigFlags> add_config_flags(CLI::App& command);
 

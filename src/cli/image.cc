@@ -339,6 +339,7 @@ CLI::App* add_verb(CLI::App& image, const std::shared_ptr<Words>& words, int& ex
   command
       ->add_option("--state-dir", words->state_dir,
                    "Where images live [as the settings say; /var/lib/hutch as root]")
+      ->check(not_empty)
       ->option_text("DIR");
   command->add_flag("--json", words->as_json, "For scripts: JSON");
   command->callback([words, run, &exit_code] {

@@ -179,7 +179,11 @@ int run(const RunFlags& flags, Serve serve) {
 constexpr const char* kFooter = R"--(
 Where it runs: the server at --url, HUTCH_INTERNAL_URL or the profile's internal_url; without any of
 them the one at http://127.0.0.1:8700, and if none answers there, one of this run alone that ends
-with it.
+with it. --local, --state-dir, --config and --set ask for the last. What such a host cannot limit is
+named at the end.
+
+The program's standard input is empty. Files that it writes are kept with --out only. Options before
+-- are those of hutch, wherever they stand.
 
   hutch run -c 'print(2**32)'
   hutch run report.py --in data.csv --out results -- --year 2026
@@ -225,10 +229,12 @@ void add_run_command(CLI::App& app, Serve serve, std::vector<std::string> behind
       ->option_text("PATH[:NAME]")
       ->allow_extra_args(false);
   command->add_option("--out", flags->out, "Where the files go that the program makes or changes")
+      ->check(not_empty)
       ->option_text("DIR");
   command->add_option("--timeout", flags->timeout_s, "The deadline, 1 to 60 [20]")
       ->option_text("SECONDS");
   command->add_option("--image", flags->image, "What the sandbox starts from [python]")
+      ->check(not_empty)
       ->option_text("NAME");
   command->add_flag("--json", flags->json, "For scripts: the whole answer as one JSON object");
   command->add_option("--url", flags->client.url, "The internal address of a server")

@@ -35,6 +35,15 @@ Status check_directory(const std::string& directory) {
   if (::stat(directory.c_str(), &info) != 0) {
     return refuse(directory, sys::last_error(ErrorCode::io, Step::none, "cannot look at it"));
   }
+  // Inside a user namespace every id of the host that is not mapped shows as this one.
+  constexpr uid_t kUnmapped = 65'534;
+  if (info.st_uid == kUnmapped && ::geteuid() == 0) {
+    return refuse(
+        fmt::format("the state directory {} belongs to another user: leave --state-dir "
+                    "out, or name a directory of your own; images that root has built "
+                    "in /var/lib/hutch are found without it",
+                    directory));
+  }
   if (info.st_uid != ::geteuid()) {
     return refuse(
         fmt::format("the state directory {0} belongs to uid {1}, and this is uid {2}: "

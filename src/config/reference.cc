@@ -52,6 +52,22 @@ a restart`. A file that cannot be read or makes no sense changes nothing, and th
 server reads it as the unprivileged user that it has become, so that user must be able to: keep the
 file readable for all (it holds no secrets), in a directory that all can enter.
 
+Commands that speak to a server (`hutch run`, `hutch pool`) look for its address in this order:
+`--url`, the variable `HUTCH_INTERNAL_URL`, the profile (`--profile`, else `HUTCH_PROFILE`, else the
+one that the file names) in `~/.config/hutch/config.toml`, and then `http://127.0.0.1:8700`. That
+file has nothing to do with the server's own:
+
+```toml
+profile = "work"
+
+[profiles.work]
+internal_url = "http://127.0.0.1:8700"
+```
+
+A profile may also hold `url` and `api_key`, as may the variables `HUTCH_URL` and `HUTCH_API_KEY`, for
+the listener for callers with keys; no command of this version speaks to that one. A file with a key
+must be readable by its owner alone.
+
 A size is an integer of bytes, or a string with a unit: `"512MiB"` (B, KiB, MiB, GiB, TiB). With
 `--set`, strings are written without quotes, and the items of an array are separated by commas.
 

@@ -242,8 +242,9 @@ Result<RemovedImage> remove_image(const std::string& state_dir, const std::strin
   if (!removed.names.empty() && named == NamedImages::refuse) {
     return refuse(ErrorCode::bad_request,
                   fmt::format("the name {0} means this image, and the next server that is started "
-                              "needs it; to remove image and name: hutch image rm --force {1}",
-                              fmt::join(removed.names, ", "), word));
+                              "needs it; to remove image and name: hutch image rm --force {1} "
+                              "--state-dir {2}",
+                              fmt::join(removed.names, ", "), word, state_dir));
   }
   const std::vector<std::string> leaving = TRY(store->withdraw(removed.digest));
   // A gigabyte takes its time, and a build that is done must not wait for it.

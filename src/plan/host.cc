@@ -110,7 +110,7 @@ Status refuse_failed(const std::vector<Finding>& findings) {
     text += (text.empty() ? "" : " ") + finding.meaning + " Remedy: " + finding.remedy;
   }
   if (text.empty()) return {};
-  if (only_privilege && !is_root) text += " (or as root: sudo hutch serve ...)";
+  if (only_privilege && !is_root) text += " (or as root: sudo hutch serve)";
   return fail(only_privilege ? ErrorCode::not_permitted : ErrorCode::unsupported_host,
               std::move(text));
 }

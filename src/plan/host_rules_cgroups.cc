@@ -10,7 +10,7 @@ using isolation::CgroupVersion;
 
 constexpr std::array<std::string_view, 3> kLimits{"memory", "processes", "cpus"};
 constexpr std::string_view kDelegatedStart =
-    "systemd-run --user --scope -p Delegate=yes hutch serve ...";
+    "systemd-run --user --scope -p Delegate=yes hutch serve";
 
 bool is_waived(const HostNeeds& needs, std::string_view limit) {
   return std::ranges::find(needs.waived, limit) != needs.waived.end();
@@ -30,7 +30,7 @@ bool swap_is_uncounted(const HostFacts& facts) {
 std::string waiving(const std::vector<std::string>& limits) {
   std::string list;
   for (const std::string& limit : limits) list += (list.empty() ? "" : ",") + limit;
-  return "hutch serve --set waive=" + list + " ...";
+  return "hutch serve --set waive=" + list;
 }
 
 // What systemd hands down to a user is said in one place for all users.
@@ -68,7 +68,7 @@ std::string remedy_of(const HostFacts& facts, const std::vector<std::string>& li
   if (swap_is_uncounted(facts) && limits.size() == 1) return as_root(facts, "swapoff -a");
   if (is_rootless(facts)) return remedy_without_root(facts, limits);
   if (facts.cgroups.version == CgroupVersion::v2 && facts.systemd) {
-    return "systemd-run --scope -p Delegate=yes hutch serve ...";
+    return "systemd-run --scope -p Delegate=yes hutch serve";
   }
   if (facts.container == "docker" || facts.container == "podman") {
     return facts.container +
@@ -81,6 +81,12 @@ std::string remedy_of(const HostFacts& facts, const std::vector<std::string>& li
     return "mount -t cgroup2 cgroup2 /sys/fs/cgroup";
   }
   return mount_controllers(limits);
+}
+
+// A waiver is what this host has already; what is left is another way to hold the limits.
+std::string remedy_of_waived(const HostFacts& facts, const std::vector<std::string>& limits) {
+  std::string remedy = remedy_of(facts, limits);
+  return remedy == waiving(limits) ? "sudo hutch serve" : remedy;
 }
 
 }  // namespace
@@ -111,7 +117,7 @@ Finding judge_cgroups(const HostFacts& facts, const HostNeeds& needs) {
     return caution(kName,
                    "No control group bounds " + enumerate(given_up) + " of a sandbox (" + reasons +
                        "), and that is waived: one run can take all that this host has.",
-                   remedy_of(facts, both));
+                   remedy_of_waived(facts, both));
   }
   std::string text = "No limit can be held for " + enumerate(not_held) + ": " + reasons;
   if (!given_up.empty()) text += " (waived: " + enumerate(given_up) + ")";
@@ -139,13 +145,13 @@ Finding judge_waived(const HostFacts& facts, const HostNeeds& needs) {
   }
   if (!unknown.empty()) {
     return caution(kName, "The waiver of " + enumerate(unknown) + " names no limit.",
-                   "hutch serve --set waive=memory,processes,cpus ...");
+                   "hutch serve --set waive=memory,processes,cpus");
   }
   if (!unneeded.empty()) {
     return caution(kName,
                    "The waiver of " + enumerate(unneeded) +
                        " is not needed: this host holds the limit, and it stays in force.",
-                   needed.empty() ? "hutch serve ..." : waiving(needed));
+                   needed.empty() ? "hutch serve" : waiving(needed));
   }
   return pass(kName, "Waived, because this host cannot hold it: " + enumerate(needed) + ".");
 }

@@ -195,7 +195,7 @@ Finding judge_id_map_tools(const HostFacts& facts) {
   if (user.no_new_privs) {
     return forbidden(kName,
                      "This process was started with no_new_privs, so newuidmap gets no privilege.",
-                     "systemd-run --user --pty -p Delegate=yes hutch serve ...");
+                     "systemd-run --user --pty -p Delegate=yes hutch serve");
   }
   return pass(kName, "newuidmap and newgidmap map subordinate ids.");
 }

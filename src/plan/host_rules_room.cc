@@ -101,7 +101,7 @@ Finding judge_open_files(const HostFacts& facts, const HostNeeds& needs) {
   const std::string wanted =
       std::to_string(std::max<std::uint64_t>({most, needs.open_files, 65'536}));
   const std::string remedy = facts.user.is_root
-                                 ? "prlimit --nofile=" + wanted + ":" + wanted + " hutch serve ..."
+                                 ? "prlimit --nofile=" + wanted + ":" + wanted + " hutch serve"
                                  : limits_line(facts, "nofile " + wanted);
   if (limit < least) {
     return failed(kName, have + " (ulimit -Hn), and a start takes " + std::to_string(least) + ".",
@@ -140,7 +140,7 @@ Finding judge_resource_limits(const HostFacts& facts) {
   }
   if (low.empty()) return pass(kName, "Hard limits leave room for those of a program.");
   return failed(kName, "Hard limits are lower than those of a program: " + enumerate(low) + ".",
-                as_root(facts, "prlimit") + options + " --pid $$, then hutch serve ...");
+                as_root(facts, "prlimit") + options + " --pid $$, then hutch serve");
 }
 
 Finding judge_inotify(const HostFacts& facts, const HostNeeds& needs) {
@@ -181,7 +181,7 @@ Finding judge_memory(const HostFacts& facts, const HostNeeds& needs) {
                   mebibytes(facts.memory_bytes) + " in all, and one sandbox may use " +
                       mebibytes(needs.memory_bytes) + ".",
                   "hutch serve --set limits.memory_bytes=" +
-                      std::to_string(facts.memory_bytes / 4 / 1_MiB * 1_MiB) + " ...");
+                      std::to_string(facts.memory_bytes / 4 / 1_MiB * 1_MiB));
   }
   const std::string numbers = mebibytes(facts.memory_available_bytes) + " available, " +
                               std::to_string(needs.sandboxes) + " sandboxes may use " +
@@ -189,10 +189,9 @@ Finding judge_memory(const HostFacts& facts, const HostNeeds& needs) {
   if (facts.memory_available_bytes >= wanted) return pass(kName, numbers + ".");
   return caution(kName, numbers + ": with all of them full, runs are refused.",
                  needs.sandboxes > 1
-                     ? "hutch serve --set pool.target=1 --set pool.ceiling=1 ..."
+                     ? "hutch serve --set pool.target=1 --set pool.ceiling=1"
                      : "hutch serve --set limits.memory_bytes=" +
-                           std::to_string(facts.memory_available_bytes / 2 / 1_MiB * 1_MiB) +
-                           " ...");
+                           std::to_string(facts.memory_available_bytes / 2 / 1_MiB * 1_MiB));
 }
 
 Finding judge_cpus(const HostFacts& facts, const HostNeeds& needs) {
@@ -208,7 +207,7 @@ Finding judge_cpus(const HostFacts& facts, const HostNeeds& needs) {
                               ", " + wanted.data() + " for one sandbox";
   if (static_cast<double>(count) >= needs.cpus) return pass(kName, numbers + ".");
   return caution(kName, numbers + ": a sandbox gets what there is.",
-                 "hutch serve --set limits.cpus=" + std::to_string(count) + " ...");
+                 "hutch serve --set limits.cpus=" + std::to_string(count));
 }
 
 Finding judge_memory_killer(const HostFacts& facts) {

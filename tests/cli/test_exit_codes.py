@@ -87,6 +87,22 @@ def test_73_a_directory_that_others_can_write(state, change, words):
     assert done.returncode == 125 and words in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "-c", "1", "--out", ""],
+        ["run", "-c", "1", "--image", ""],
+        ["config", "--state-dir", ""],
+        ["image", "ls", "--state-dir", ""],
+    ],
+)
+def test_64_an_empty_value(command):
+    """As a script passes it whose variable is not set; never the same as leaving it out."""
+    done = run_hutch(*command)
+    assert done.returncode == (125 if command[0] == "run" else 64)
+    assert "the value is empty" in done.stderr and done.stdout == "", done.stderr
+
+
 @pytest.mark.parametrize("place", ["/proc/hutch", "/dev/null/hutch"])
 def test_73_a_place_where_nothing_can_be_written(place):
     code, line = serve("--state-dir", place, *ANY_PORT)

@@ -56,3 +56,8 @@ def test_every_promise_names_a_test():
         for line in (ROOT / document).read_text().splitlines():
             if re.match(r"\| P\d+ ", line):
                 assert list(named_tests(line)), line
+
+
+def test_every_promise_has_a_number_of_its_own():
+    numbers = re.findall(r"^\| (P\d+) ", (ROOT / DOCUMENTS[0]).read_text(), re.MULTILINE)
+    assert len(numbers) == len(set(numbers)) > 30

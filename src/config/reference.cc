@@ -64,9 +64,9 @@ profile = "work"
 internal_url = "http://127.0.0.1:8700"
 ```
 
-A profile may also hold `url` and `api_key`, as may the variables `HUTCH_URL` and `HUTCH_API_KEY`, for
-the listener for callers with keys; no command of this version speaks to that one. A file with a key
-must be readable by its owner alone.
+A profile may also hold `url` and `api_key`, as may the variables `HUTCH_URL` and `HUTCH_API_KEY`,
+for the listener for callers with keys; no command of this version speaks to that one. A file with
+a key must be readable by its owner alone.
 
 A size is an integer of bytes, or a string with a unit: `"512MiB"` (B, KiB, MiB, GiB, TiB). With
 `--set`, strings are written without quotes, and the items of an array are separated by commas.

@@ -136,3 +136,15 @@ def test_a_run_alone_says_which_limits_are_not_held():
     done = run_hutch("run", "--state-dir", state, "--local", "-c", "print(2**32)")
     assert (done.returncode, done.stdout) == (0, "4294967296\n")
     assert done.stderr == "" or "not limited on this host: " in done.stderr
+
+
+def test_the_directory_of_another_user_is_refused_in_words_of_the_host(tmp_path):
+    """Inside the user namespace root of the host is nobody, and no advice names such ids."""
+    place = tmp_path / "of-root"
+    place.mkdir()
+    for path in (*tmp_path.parents, tmp_path):
+        if path.stat().st_uid == 0 and not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o001)
+    done = run_hutch("run", "--state-dir", place, "-c", "1")
+    assert done.returncode == 125 and "belongs to another user" in done.stderr, done.stderr
+    assert "65534" not in done.stderr and "chown" not in done.stderr

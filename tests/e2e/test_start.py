@@ -151,6 +151,7 @@ def test_an_ordinary_user_without_subordinate_ids(tmp_path):
             user=65534,
             group=65534,
             extra_groups=[],
+            env={**os.environ, "HOME": str(place)},  # root's may not be entered
         )
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -37,6 +37,7 @@ def test_processors_and_memory_agree_with_other_limits(own_daemon):
     assert seen["meminfo"]["MemTotal"] == 768 * 1024
 
 
+@pytest.mark.cgroup_limits
 def test_half_a_processor(own_daemon):
     here = own_daemon(sets={"limits.cpus": 0.5})
     assert json.loads(here.execute(FIGURES)["stdout"])["cpu_count"] == 1

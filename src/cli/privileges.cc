@@ -15,7 +15,7 @@
 #include <filesystem>
 
 #include "base/sys.h"
-#include "warden/options.h"
+#include "plan/id_layout.h"
 
 namespace hutch::cli {
 namespace {
@@ -96,7 +96,7 @@ Result<User> find_server_user(const std::string& setting, bool ordinary) {
                 "server.user is for a server that root starts; leave the setting out");
   }
   if (ordinary) {
-    constexpr uid_t kId = warden::kSubordinateServerId;
+    constexpr uid_t kId = plan::kSubordinateServerId;
     return User{.uid = kId, .gid = kId, .subordinate = true};
   }
   uid_t number = 0;

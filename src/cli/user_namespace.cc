@@ -2,59 +2,47 @@
 
 #include <fmt/format.h>
 #include <grp.h>
-#include <pwd.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/sys.h"
 #include "image/spawn.h"
 #include "isolation/launch.h"
-#include "plan/subordinate_ids.h"
-#include "warden/options.h"
+#include "plan/host_read.h"
+#include "plan/id_map.h"
 
 namespace hutch::cli {
 namespace {
 
-constexpr std::size_t kTextMax = 16 << 20;
-
+// One of the two maps, of users or of groups.
 struct Ids {
-  const char* file;     // where the user's ranges are listed
-  const char* tool;     // what writes the map
+  std::string tool;     // what writes it
   std::uint32_t own;    // the user's own id
   plan::IdRange range;  // of subordinate ones
 };
 
-std::string user_name() {
-  const passwd* entry = ::getpwuid(::getuid());
-  return entry != nullptr ? entry->pw_name : std::to_string(::getuid());
-}
-
-Result<plan::IdRange> find_range(const char* file, const std::string& user) {
-  const std::string text = sys::read_file(file, kTextMax).value_or("");
-  const auto ranges = plan::parse_subordinate_ids(text, user, ::getuid());
-  if (const auto range = plan::enough_ids(ranges, warden::kSubordinateIds)) return *range;
+Result<plan::IdRange> find_range(const char* file, const std::vector<plan::IdRange>& ranges,
+                                 const std::string& user) {
+  if (const auto range = plan::enough_ids(ranges, plan::kSubordinateIds)) return *range;
   const std::string what = ranges.empty()
                                ? fmt::format("{} has no line for {}", file, user)
                                : fmt::format("{} gives {} fewer than {} ids in one piece", file,
-                                             user, warden::kSubordinateIds);
+                                             user, plan::kSubordinateIds);
   return fail(ErrorCode::unsupported_host,
               fmt::format("{}, and sandboxes need them. As root, type: "
                           "echo '{}:100000:{}' >> {} (with a first number that nobody else has "
                           "there)",
-                          what, user, warden::kSubordinateIds, file));
+                          what, user, plan::kSubordinateIds, file));
 }
 
-Result<std::string> find_tool(const char* name) {
-  std::string path = image::find_program(name);
-  if (!path.empty()) return path;
+Result<std::string> find_tool(const char* name, const plan::Tool& tool) {
+  if (!tool.path.empty()) return tool.path;
   return fail(ErrorCode::unsupported_host,
               fmt::format("there is no {} here, which hands subordinate ids out. As root, type: "
                           "apt-get install uidmap",
@@ -67,9 +55,9 @@ std::string last_line(std::string text) {
 }
 
 // In the namespace that the ids are from: "0 is the user, 1 and on are the subordinate ids".
-Status write_map(pid_t process, const Ids& ids, const std::string& tool) {
+Status write_map(pid_t process, const Ids& ids) {
   image::Command command;
-  command.argv = {tool,
+  command.argv = {ids.tool,
                   std::to_string(process),
                   "0",
                   std::to_string(ids.own),
@@ -83,19 +71,18 @@ Status write_map(pid_t process, const Ids& ids, const std::string& tool) {
   return fail(ErrorCode::unsupported_host,
               fmt::format("{} refuses (exit status {}): {}. It has to be setuid root or to have "
                           "file capabilities; as root, type: apt-get install --reinstall uidmap",
-                          tool, ended.code, last_line(ended.tail)));
+                          ids.tool, ended.code, last_line(ended.tail)));
 }
 
 // The child that stays outside: waits until its parent has moved, writes both maps, and says in a
 // text what went wrong; an empty one means that all is well.
-[[noreturn]] void serve_maps(pid_t parent, const std::array<Ids, 2>& all,
-                             const std::array<std::string, 2>& tools, const sys::Pipe& moved,
+[[noreturn]] void serve_maps(pid_t parent, const std::array<Ids, 2>& all, const sys::Pipe& moved,
                              const sys::Pipe& answer) {
   std::byte byte{};
   const auto got = sys::read_some(moved.read.get(), std::span(&byte, 1));
   if (!got || got->size == 0) ::_exit(1);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (const Status written = write_map(parent, all[i], tools[i]); !written) {
+  for (const Ids& ids : all) {
+    if (const Status written = write_map(parent, ids); !written) {
       ignore_error(sys::write_all(answer.write.get(), written.error().message));
       ::_exit(1);
     }
@@ -121,7 +108,7 @@ Status become_root_inside() {
   return {};
 }
 
-Status move(const std::array<Ids, 2>& all, const std::array<std::string, 2>& tools) {
+Status move(const std::array<Ids, 2>& all) {
   sys::Pipe moved = TRY(sys::pipe());
   sys::Pipe answer = TRY(sys::pipe());
   const pid_t self = ::getpid();
@@ -130,7 +117,7 @@ Status move(const std::array<Ids, 2>& all, const std::array<std::string, 2>& too
   if (writer == 0) {
     moved.write.reset();
     answer.read.reset();
-    serve_maps(self, all, tools, moved, answer);
+    serve_maps(self, all, moved, answer);
   }
   moved.read.reset();
   answer.write.reset();
@@ -157,13 +144,8 @@ Status move(const std::array<Ids, 2>& all, const std::array<std::string, 2>& too
 
 // Not every id of the host is mapped: a container without root, say.
 bool is_inside() {
-  const std::string map = sys::read_file("/proc/self/uid_map", 65536).value_or("");
-  std::istringstream numbers(map);
-  std::uint64_t inside = 0;
-  std::uint64_t outside = 0;
-  std::uint64_t count = 0;
-  numbers >> inside >> outside >> count;
-  return !map.empty() && (inside != 0 || outside != 0 || count < 4'294'967'295);
+  const auto map = plan::parse_id_map(sys::read_file("/proc/self/uid_map", 65536).value_or(""));
+  return !map.empty() && !plan::maps_every_id(map);
 }
 
 }  // namespace
@@ -173,13 +155,14 @@ bool is_ordinary_user() { return ::geteuid() != 0 || is_inside(); }
 Status enter_user_namespace() {
   // Root of somebody else's user namespace: that one is used, with the ids that it has.
   if (::geteuid() == 0) return {};
-  const std::string user = user_name();
-  // Everything that can be missing is looked at before anything is changed.
-  const std::array<std::string, 2> tools{TRY(find_tool("newuidmap")), TRY(find_tool("newgidmap"))};
+  // As `hutch doctor` sees it; everything that can be missing is looked at before anything changes.
+  const plan::UserFacts user = plan::read_user("");
   const std::array<Ids, 2> all{
-      Ids{"/etc/subuid", "newuidmap", ::geteuid(), TRY(find_range("/etc/subuid", user))},
-      Ids{"/etc/subgid", "newgidmap", ::getegid(), TRY(find_range("/etc/subgid", user))}};
-  return move(all, tools);
+      Ids{TRY(find_tool("newuidmap", user.newuidmap)), ::geteuid(),
+          TRY(find_range("/etc/subuid", user.subordinate_uids, user.name))},
+      Ids{TRY(find_tool("newgidmap", user.newgidmap)), ::getegid(),
+          TRY(find_range("/etc/subgid", user.subordinate_gids, user.name))}};
+  return move(all);
 }
 
 }  // namespace hutch::cli

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "isolation/cgroup.h"
+#include "plan/id_layout.h"
 #include "plan/subordinate_ids.h"
 
 namespace hutch::plan {
@@ -119,9 +120,6 @@ struct HostNeeds {
   // "cpus".
   std::vector<std::string> waived;
 };
-
-// Ids that a server without root needs, of users and of groups each, in one range.
-inline constexpr std::uint32_t kSubordinateIds = 65'536;
 
 enum class FindingVerdict { pass, caution, fail, skipped };
 

@@ -8,14 +8,13 @@
 
 #include "plan/host_read.h"
 #include "plan/host_rules.h"
+#include "plan/id_layout.h"
+#include "plan/id_map.h"
 
 namespace hutch::plan {
 namespace {
 
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-// The ranges that the warden takes for a server of root; see warden/uid_range.cc.
-constexpr IdRange kServerRange{0x7001'0000, 65'536};
-constexpr std::uint32_t kServerRanges = 256;
 
 std::uint64_t to_number(std::string_view text, std::uint64_t fallback) {
   std::uint64_t number = 0;
@@ -29,15 +28,9 @@ std::uint64_t resource_limit(std::string_view text, std::string_view name, std::
   return words.size() > column ? to_number(words[column], kUnlimited) : 0;
 }
 
-// Lines of "inside outside count": how many ids there are, and whether they are all of the host's.
-std::uint64_t mapped_ids(const std::string& text, bool* is_whole) {
+std::uint64_t mapped_ids(const std::vector<IdMapping>& map) {
   std::uint64_t count = 0;
-  for (const std::string& line : split(text, "\n")) {
-    const std::vector<std::string> words = split(line, " \t");
-    if (words.size() != 3) continue;
-    count += to_number(words[2], 0);
-    *is_whole = *is_whole || (words[0] == "0" && words[1] == "0" && words[2] == "4294967295");
-  }
+  for (const IdMapping& line : map) count += line.count;
   return count;
 }
 
@@ -87,11 +80,11 @@ UserFacts read_user(const std::string& root) {
   user.no_new_privs = line_of(status, "NoNewPrivs:") == "1";
   user.is_filtered = line_of(status, "Seccomp:") == "2";
   user.apparmor_label = text_of(root + "/proc/self/attr/apparmor/current");
-  bool is_whole = false;
-  const std::string map = text_of(root + "/proc/self/uid_map");
-  user.mapped_uids = mapped_ids(map, &is_whole);
-  user.mapped_gids = mapped_ids(text_of(root + "/proc/self/gid_map"), &is_whole);
-  user.in_user_namespace = !map.empty() && !is_whole;
+  const auto uids = parse_id_map(text_of(root + "/proc/self/uid_map"));
+  const auto gids = parse_id_map(text_of(root + "/proc/self/gid_map"));
+  user.mapped_uids = mapped_ids(uids);
+  user.mapped_gids = mapped_ids(gids);
+  user.in_user_namespace = !uids.empty() && !maps_every_id(uids) && !maps_every_id(gids);
   const std::string limits = text_of(root + "/proc/self/limits");
   user.processes_max = resource_limit(limits, "Max processes", 0);
   user.open_files_max = resource_limit(limits, "Max open files", 1);
@@ -118,7 +111,7 @@ void read_uid_ranges(const std::string& root, HostFacts& facts) {
   const std::vector<IdRange> used =
       ids_in_use(text_of(root + "/etc/passwd"), text_of(root + "/etc/subuid"));
   for (std::uint32_t number = 0; number < kServerRanges; ++number) {
-    const IdRange range{kServerRange.first + number * kServerRange.count, kServerRange.count};
+    const IdRange range = server_range(number);
     const auto is_in = [&range](const IdRange& one) { return overlap(range, one); };
     if (std::ranges::any_of(used, is_in)) continue;
     if (facts.uid_ranges_free++ == 0) facts.uid_range_first = range.first;

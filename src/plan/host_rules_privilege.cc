@@ -208,8 +208,8 @@ Finding judge_uid_ranges(const HostFacts& facts) {
                            " ranges of user ids are nobody's on this host.");
   }
   return failed(kName,
-                "Every range of user ids from 1879113728 up is somebody's in /etc/passwd or "
-                "/etc/subuid.",
+                "Every range of user ids from " + std::to_string(kServerRange.first) +
+                    " up is somebody's in /etc/passwd or /etc/subuid.",
                 as_root(facts, "nano /etc/subuid"));
 }
 

@@ -4,16 +4,13 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/id_layout.h"
+
 namespace hutch::plan {
 namespace {
 
 using isolation::CgroupVersion;
 
-constexpr std::uint32_t kZoneIds = 65'536;
-constexpr std::uint32_t kZoneIdsRootless = 4'096;
-// The first slot's two ids, inside the zone; below are the zone's own.
-constexpr std::uint32_t kFirstSlot = 10'000;
-constexpr std::uint32_t kFirstSlotRootless = 1'024;
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
 
 void add_devices(const RunPlan& run, const std::string& dev, std::vector<TemplateStep>* steps) {
@@ -92,14 +89,14 @@ std::vector<CgroupFile> cgroup_files(const RunPlan& run) {
 }
 
 IdMaps id_maps(const RunPlan& run) {
-  const std::uint64_t slot = run.rootless ? kFirstSlotRootless : kFirstSlot;
+  const std::uint64_t slot = run.rootless ? kSubordinateFirstSlot : kServerFirstSlot;
   IdMaps maps;
   if (run.rootless) {
     if (run.uid != 0)
       maps.server = {{0, run.uid, 1}, {1, run.subordinate.first, run.subordinate.count}};
-    maps.zone = {{0, 1, kZoneIdsRootless}};
+    maps.zone = {{0, 1, kSubordinateBlock}};
   } else {
-    maps.zone = {{0, run.first_id, kZoneIds}};
+    maps.zone = {{0, run.first_id, kServerRange.count}};
   }
   maps.sandbox = {{0, slot, 1}, {1000, slot + 1, 1}};
   return maps;

@@ -12,11 +12,6 @@
 
 namespace hutch::warden {
 
-// The ids inside the user namespace of an ordinary user: 0 is the user, 1 to 65,536 are the user's
-// subordinate ones. The server becomes one of them; sandboxes get blocks below it.
-inline constexpr std::uint32_t kSubordinateIds = 65'536;
-inline constexpr std::uint32_t kSubordinateServerId = 65'000;
-
 struct WardenOptions {
   std::string state_dir;  // exists, is locked by the caller and writable
   std::string instance;   // 8 hex digits that stay the same for one state directory

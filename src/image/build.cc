@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "base/rollback.h"
 #include "base/sys.h"
 #include "base/units.h"
+#include "image/lock.h"
 #include "image/spawn.h"
 #include "image/tree.h"
 
@@ -27,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPackagesBytesMax = 4_MiB;
-constexpr int kLockPollMs = 200;
 constexpr std::size_t kLogLinesShown = 15;
 // Every file of an image carries this time (2024-01-01 UTC), so that one tree gives one digest.
 constexpr std::string_view kImageTime = "1704067200";
@@ -69,21 +68,6 @@ std::vector<Package> parse_packages(std::string_view text) {
   return packages;
 }
 
-// The lock of the store. The kernel drops it with the descriptor, also when the process is killed.
-Result<Fd> take_lock(const std::string& path, int interrupt_fd,
-                     const std::function<void(std::string_view)>& progress) {
-  Fd lock = TRY(sys::open(path, O_RDWR | O_CREAT, 0644));
-  for (bool told = false;; told = true) {
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-    if (const int error = sys::last_errno(); error != EWOULDBLOCK && error != EINTR) {
-      return fail(sys::last_error(ErrorCode::io, Step::none, "cannot lock " + path));
-    }
-    if (!told) progress("waiting for another build in this state directory to end");
-    pollfd interrupt{interrupt_fd, POLLIN, 0};
-    if (::poll(&interrupt, 1, kLockPollMs) > 0) return fail(ErrorCode::cancelled, "interrupted");
-  }
-}
-
 // One call of build_image. The members are what all of its steps share.
 class Build {
  public:
@@ -103,7 +87,7 @@ class Build {
     for (const std::string& directory : {layout_.images, layout_.refs, layout_.cache}) {
       TRY(with_space(sys::make_directories(directory, 0755)));
     }
-    const Fd lock = TRY(take_lock(layout_.lock, options_.interrupt_fd, progress_));
+    const Fd lock = TRY(take_builds_lock(layout_, options_.interrupt_fd, progress_));
     // Whoever held the lock may have built the very same recipe.
     if (auto built = already_built()) return *built;
     sweep();

@@ -8,8 +8,10 @@
 // names are replaced by rename and could not carry one.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -19,6 +21,11 @@ namespace hutch::image {
 
 // Waits 10 s at most: state_in_use beyond.
 Result<Fd> lock_store(const Layout& layout);
+
+// Waits for as long as it takes, and tells `progress` so. `interrupt_fd` becoming readable ends
+// that with `cancelled`; -1: never.
+Result<Fd> take_builds_lock(const Layout& layout, int interrupt_fd,
+                            const std::function<void(std::string_view)>& progress);
 
 // Nothing while a build runs, and where the file cannot be opened.
 std::optional<Fd> try_builds_lock(const Layout& layout);

@@ -1,16 +1,13 @@
 #include "image/unpack.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "base/rollback.h"
 #include "base/sys.h"
 #include "image/build.h"
+#include "image/lock.h"
 #include "image/spawn.h"
 #include "image/tree.h"
 
@@ -18,21 +15,6 @@ namespace hutch::image {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kLockPollMs = 200;
-
-// Builds and unpackings of one store take turns.
-Result<Fd> take_lock(const std::string& path, int interrupt_fd) {
-  Fd lock = TRY(sys::open(path, O_RDWR | O_CREAT, 0644));
-  for (;;) {
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-    if (const int error = sys::last_errno(); error != EWOULDBLOCK && error != EINTR) {
-      return fail(sys::last_error(ErrorCode::io, Step::none, "cannot lock " + path));
-    }
-    pollfd interrupt{interrupt_fd, POLLIN, 0};
-    if (::poll(&interrupt, 1, kLockPollMs) > 0) return fail(ErrorCode::cancelled, "interrupted");
-  }
-}
 
 Status extract(const std::string& file, const std::string& directory, const std::string& log,
                int interrupt_fd) {
@@ -89,7 +71,7 @@ Result<Image> unpack_image(const UnpackOptions& options,
   for (const std::string& directory : {to.images, to.refs}) {
     TRY(sys::make_directories(directory, 0755));
   }
-  const Fd lock = TRY(take_lock(to.lock, options.interrupt_fd));
+  const Fd lock = TRY(take_builds_lock(to, options.interrupt_fd, progress));
   if (is_unpacked(metadata, to)) return as_image(metadata, to);
   progress(fmt::format("unpacking the image {} (once)", metadata.config.name));
   const std::string work = to.scratch + "/unpack";

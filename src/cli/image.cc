@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <array>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <thread>
 
@@ -20,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/state_version.h"
+#include "cli/stop_signals.h"
 #include "cli/user_namespace.h"
 #include "image/build.h"
 #include "image/removal.h"
@@ -43,36 +41,6 @@ struct Words {
 };
 
 void say_word(std::string_view text) { print_chatter(fmt::format("{}\n", text)); }
-
-// Turns the signals that end a command into a readable descriptor for as long as it lives.
-class Interrupts {
- public:
-  Interrupts() {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted, number);
-    ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
-    fd_ = Fd(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
-  ~Interrupts() {
-    received();  // a pending one would end the process the moment it is unblocked
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  int fd() const { return fd_.get(); }
-  // The signal that came, 0 when none did.
-  int received() const {
-    signalfd_siginfo info{};
-    const auto got = sys::read_some(fd_.get(), std::as_writable_bytes(std::span(&info, 1)));
-    return got && got->size == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t before_{};
-  Fd fd_;
-};
 
 // Shows the step a build is at: on a terminal one line that counts the seconds, else a line a step.
 class Progress {
@@ -133,7 +101,7 @@ int build(const Words& words) {
     // Root of a user namespace is root enough: the image's files then belong to the user.
     if (const Status entered = enter_user_namespace(); !entered) return report(entered.error());
   }
-  const Interrupts interrupts;
+  const StopSignals signals;
   const SystemClock clock;
   Progress progress(clock);
   const image::BuildOptions options{
@@ -142,7 +110,7 @@ int build(const Words& words) {
       .places = image::places_of_this_process(words.recipe),
       .rebuild = words.force ? image::Rebuild::always : image::Rebuild::when_changed,
       .packing = ordinary ? image::Packing::directory : packing_of(words.format),
-      .interrupt_fd = interrupts.fd(),
+      .interrupt_fd = signals.fd(),
   };
   const auto built =
       image::build_image(options, clock, [&](std::string_view text) { progress.step(text); });
@@ -150,7 +118,7 @@ int build(const Words& words) {
   if (!built) {
     if (built.error().code != ErrorCode::cancelled) return report(built.error());
     say_word("interrupted; nothing is left but downloads, which the next build uses");
-    return 128 + std::max(interrupts.received(), static_cast<int>(SIGHUP));
+    return 128 + std::max(signals.take(), static_cast<int>(SIGHUP));
   }
   if (built->already_built) {
     say_word(fmt::format("{} is already built (digest {})", words.name, built->digest));
@@ -306,16 +274,16 @@ int show_place(const Words& words, const std::string& digest, const std::string&
 }
 
 int unpack(const Words& words) {
-  const Interrupts interrupts;
+  const StopSignals signals;
   const image::UnpackOptions options{
       .from_state_dir = words.from.empty() ? words.state_dir : words.from,
       .to_state_dir = words.state_dir,
       .name = words.name,
-      .interrupt_fd = interrupts.fd()};
+      .interrupt_fd = signals.fd()};
   const auto unpacked = image::unpack_image(options, [](std::string_view text) { say_word(text); });
   if (unpacked) return show_place(words, unpacked->digest, unpacked->path);
   if (unpacked.error().code != ErrorCode::cancelled) return report(unpacked.error());
-  return 128 + std::max(interrupts.received(), static_cast<int>(SIGHUP));
+  return 128 + std::max(signals.take(), static_cast<int>(SIGHUP));
 }
 
 int path(const Words& words) {

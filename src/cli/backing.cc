@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cli/image_lookup.h"
 #include "cli/wiring.h"
 #include "engine/fake_engine.h"
 #include "image/lock.h"
@@ -13,8 +14,6 @@
 namespace hutch::cli {
 
 namespace {
-
-constexpr const char* kSystemStateDir = "/var/lib/hutch";
 
 // Readable once the only client has left: what takes long at the start need not be finished then.
 Fd departure_of(const Fd& connection) {
@@ -29,16 +28,13 @@ Fd departure_of(const Fd& connection) {
 // host's administrator has built.
 Result<image::Image> open_image(const ServerLife& life, const User& server, Log& log) {
   const config::Config& config = life.config;
-  auto image = image::open_image(life.images_dir, config.image);
-  if (!server.subordinate || (image && !image->is_erofs)) return image;
-  image::UnpackOptions options{
-      .from_state_dir = life.images_dir, .to_state_dir = life.images_dir, .name = config.image};
+  FoundImage found = TRY(find_image(life.images_dir, config.image, server.subordinate));
+  if (!server.subordinate || !found.image.is_erofs) return std::move(found.image);
   const Fd departure = life.listens() ? Fd() : departure_of(life.connection);
-  options.interrupt_fd = departure.get();
-  if (!image) {
-    if (!image::open_image(kSystemStateDir, config.image)) return image;
-    options.from_state_dir = kSystemStateDir;
-  }
+  const image::UnpackOptions options{.from_state_dir = std::move(found.state_dir),
+                                     .to_state_dir = life.images_dir,
+                                     .name = config.image,
+                                     .interrupt_fd = departure.get()};
   return image::unpack_image(options,
                              [&log](std::string_view what) { log.info("image_unpack", what, {}); });
 }

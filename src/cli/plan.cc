@@ -10,6 +10,7 @@
 #include "cli/config_flags.h"
 #include "cli/exit_code.h"
 #include "cli/host_check.h"
+#include "cli/image_lookup.h"
 #include "cli/output.h"
 #include "cli/wiring.h"
 #include "image/recipe.h"
@@ -19,21 +20,18 @@
 namespace hutch::cli {
 namespace {
 
-constexpr const char* kSystemStateDir = "/var/lib/hutch";
-
 // The image as a server of this user would find it; without one, what its recipe says of it.
-image::Image find_image(const config::Config& config, bool rootless,
-                        std::vector<std::string>* assumed) {
-  auto found = image::open_image(config.state_dir, config.image);
-  if (!found && rootless) found = image::open_image(kSystemStateDir, config.image);
-  if (found) {
-    if (rootless && found->is_erofs) {
-      found->path =
-          image::Layout(config.state_dir).image_path(found->digest, image::Format::directory);
-      found->is_erofs = false;
-      assumed->push_back("The image is unpacked first, into " + found->path + ".");
+image::Image image_of(const config::Config& config, bool rootless,
+                      std::vector<std::string>* assumed) {
+  if (auto found = find_image(config.state_dir, config.image, rootless)) {
+    image::Image& image = found->image;
+    if (rootless && image.is_erofs) {
+      image.path =
+          image::Layout(config.state_dir).image_path(image.digest, image::Format::directory);
+      image.is_erofs = false;
+      assumed->push_back("The image is unpacked first, into " + image.path + ".");
     }
-    return std::move(*found);
+    return std::move(image);
   }
   image::Image image{.name = config.image, .digest = {}, .path = {}, .is_erofs = !rootless};
   const std::string missing =
@@ -63,7 +61,7 @@ Result<plan::RunPlan> decide(const config::Config& config) {
   const plan::HostNeeds needs = host_needs(config);
   plan::RunPlan run;
   run.rootless = plan::is_rootless(facts);
-  const image::Image image = find_image(config, run.rootless, &run.assumed);
+  const image::Image image = image_of(config, run.rootless, &run.assumed);
   const warden::WardenOptions options =
       warden_options(config, image, {.uid = 0, .gid = 0, .subordinate = run.rootless});
   run.image = {image.name, image.digest, image.path, image.is_erofs};

@@ -27,7 +27,7 @@ DefaultPlace home_directory() {
 }  // namespace
 
 DefaultPlace default_state_place() {
-  if (::geteuid() == 0) return {"/var/lib/hutch", ""};
+  if (::geteuid() == 0) return {kSystemStateDir, ""};
   if (const std::string base = absolute_from("XDG_STATE_HOME"); !base.empty()) {
     return {base + "/hutch", "XDG_STATE_HOME"};
   }

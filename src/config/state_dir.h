@@ -7,6 +7,9 @@
 
 namespace hutch::config {
 
+// The state directory of the host's root.
+inline constexpr const char* kSystemStateDir = "/var/lib/hutch";
+
 struct DefaultPlace {
   std::string path;
   std::string variable;  // of the environment, which it was made from; empty for none

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "cli/instance.h"
+#include "config/config_table.h"
 
 namespace hutch::cli {
 namespace {
@@ -12,7 +13,10 @@ namespace {
 constexpr std::uint32_t kSlotsBeside = 32;
 // Slots for the most runs and warm sandboxes that settings can ask for: a reload may raise them,
 // and the warden is told only once.
-constexpr std::uint32_t kSlots = 256 + 64 + kSlotsBeside;
+std::uint32_t slots_max() {
+  const auto most = [](std::string_view key) { return config::find_field(key)->max; };
+  return static_cast<std::uint32_t>(most("runs.max") + most("pool.ceiling")) + kSlotsBeside;
+}
 
 std::array<std::uint8_t, 32> bytes_of(const std::string& digest) {
   std::array<std::uint8_t, 32> bytes{};
@@ -60,7 +64,7 @@ warden::WardenOptions warden_options(const config::Config& config, const image::
           .image_path = image.path,
           .image_is_file = image.is_erofs,
           .image_digest = bytes_of(image.digest),
-          .slots_max = kSlots,
+          .slots_max = slots_max(),
           .server_uid = server.uid,
           .rootless = server.subordinate,
           .waived = config.waive,

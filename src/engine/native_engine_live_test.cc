@@ -35,6 +35,16 @@ class NativeEngineLiveTest : public NativeEngineTest {
     }
   }
 
+  // Writes until nothing is read any more: how much went out.
+  std::size_t fill_until_full(const Ends& ends) {
+    std::size_t written = 0;
+    EXPECT_TRUE(until([&] {
+      written += fill(ends.out);
+      return live_->full(OutputStream::out);
+    }));
+    return written;
+  }
+
   std::string out_;
   std::string err_;
 };
@@ -106,12 +116,7 @@ TEST_F(NativeEngineLiveTest, ATimeoutWhileTheCodeIsWrittenBegins) {
 TEST_F(NativeEngineLiveTest, ASlowReaderStopsThePipe) {
   Ends ends = start_running();
   ASSERT_TRUE(until([&] { return live_->begun(); }));
-  // Until nothing is read any more, whatever is written.
-  std::size_t written = 0;
-  ASSERT_TRUE(until([&] {
-    written += fill(ends.out);
-    return live_->full(OutputStream::out);
-  }));
+  std::size_t written = fill_until_full(ends);
   written += fill(ends.out);
   io_.run_for(milliseconds(20));
   EXPECT_EQ(fill(ends.out), 0U) << "the program would wait now";
@@ -132,11 +137,7 @@ TEST_F(NativeEngineLiveTest, ASlowReaderStopsThePipe) {
 TEST_F(NativeEngineLiveTest, TheEndDoesNotWaitForASlowReader) {
   Ends ends = start_running();
   ASSERT_TRUE(until([&] { return live_->begun(); }));
-  std::size_t written = 0;
-  ASSERT_TRUE(until([&] {
-    written += fill(ends.out);
-    return live_->full(OutputStream::out);
-  }));
+  std::size_t written = fill_until_full(ends);
   written += fill(ends.out);
   ends.out.reset();
   ends.err.reset();
@@ -166,10 +167,7 @@ TEST_F(NativeEngineLiveTest, WhatIsWrittenInTheBackgroundIsHeldUpToo) {
 TEST_F(NativeEngineLiveTest, CancelledWhileTheReaderIsSlow) {
   Ends ends = start_running();
   ASSERT_TRUE(until([&] { return live_->begun(); }));
-  ASSERT_TRUE(until([&] {
-    fill(ends.out);
-    return live_->full(OutputStream::out);
-  }));
+  fill_until_full(ends);
   engine_->cancel(SandboxHandle{ends.handle});
   EXPECT_EQ(next_request().ask, Ask::stop);
   tell(Tell::ended, ends.handle, warden::kStopped);
@@ -182,10 +180,7 @@ TEST_F(NativeEngineLiveTest, CancelledWhileTheReaderIsSlow) {
 TEST_F(NativeEngineLiveTest, TheEngineMayGoBeforeTheReader) {
   Ends ends = start_running();
   ASSERT_TRUE(until([&] { return live_->begun(); }));
-  ASSERT_TRUE(until([&] {
-    fill(ends.out);
-    return live_->full(OutputStream::out);
-  }));
+  fill_until_full(ends);
   engine_.reset();
   EXPECT_GE(taken().size(), 1_MiB - 64 * 20);
 }
